@@ -7,3 +7,6 @@ require (
 	github.com/sirupsen/logrus v1.10.2 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 )
+
+// Only the freestanding rule test needs this: it disassembles the linked binary.
+require golang.org/x/arch v0.33.0
