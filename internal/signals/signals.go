@@ -1,0 +1,121 @@
+// Package signals knows the names of Linux signals: the standard ones, 1 to 31, and
+// the real-time ones, 34 to 64 as C libraries count them (32 and 33 belong to the C
+// library's threads and have no name). It is a leaf without state, usable in
+// freestanding code; sending and receiving signals is package sys's business.
+package signals
+
+import "github.com/fdinit/fdinit/internal/sys"
+
+const (
+	// RTMin and RTMax are SIGRTMIN and SIGRTMAX as glibc and musl give them out.
+	RTMin sys.Signal = 34
+	RTMax sys.Signal = 64
+)
+
+// names are signal(7)'s for x86 and ARM, which share them with all architectures
+// but Alpha, SPARC, MIPS and PA-RISC.
+var names = [...]string{
+	1: "HUP", 2: "INT", 3: "QUIT", 4: "ILL", 5: "TRAP", 6: "ABRT", 7: "BUS", 8: "FPE",
+	9: "KILL", 10: "USR1", 11: "SEGV", 12: "USR2", 13: "PIPE", 14: "ALRM", 15: "TERM",
+	16: "STKFLT", 17: "CHLD", 18: "CONT", 19: "STOP", 20: "TSTP", 21: "TTIN", 22: "TTOU",
+	23: "URG", 24: "XCPU", 25: "XFSZ", 26: "VTALRM", 27: "PROF", 28: "WINCH", 29: "IO",
+	30: "PWR", 31: "SYS",
+	34: "RTMIN", 64: "RTMAX",
+}
+
+// aliases are other names in use for the same numbers.
+var aliases = [...]struct {
+	name   string
+	signal sys.Signal
+}{{"IOT", 6}, {"CLD", 17}, {"POLL", 29}}
+
+// Parse reads a signal: a number from 1 to 64, or a name in any case with or without
+// SIG, such as TERM, sigterm, RTMIN+3 or RTMAX-1. ok is false for anything else.
+func Parse(s string) (sig sys.Signal, ok bool) {
+	if n, ok := number(s); ok {
+		return sys.Signal(n), n >= 1 && n <= int(RTMax)
+	}
+	if len(s) > 3 && equalFold(s[:3], "SIG") {
+		s = s[3:]
+	}
+	for i := range names {
+		if names[i] != "" && equalFold(s, names[i]) {
+			return sys.Signal(i), true
+		}
+	}
+	for i := range aliases {
+		if equalFold(s, aliases[i].name) {
+			return aliases[i].signal, true
+		}
+	}
+	return realTime(s)
+}
+
+// realTime reads RTMIN+n and RTMAX-n.
+func realTime(s string) (sig sys.Signal, ok bool) {
+	const prefix = len("RTMIN+")
+	if len(s) <= prefix {
+		return 0, false
+	}
+	n, ok := number(s[prefix:])
+	if !ok || n > int(RTMax-RTMin) {
+		return 0, false
+	}
+	switch {
+	case equalFold(s[:prefix], "RTMIN+"):
+		return RTMin + sys.Signal(n), true
+	case equalFold(s[:prefix], "RTMAX-"):
+		return RTMax - sys.Signal(n), true
+	}
+	return 0, false
+}
+
+// Name is a signal's name with SIG, "SIGRTMIN+3" for real-time ones and "signal 32"
+// for a number without one. It allocates for these: hosted code only.
+func Name(sig sys.Signal) string {
+	switch {
+	case int(sig) < len(names) && names[sig] != "":
+		return "SIG" + names[sig]
+	case sig > RTMin && sig < RTMax:
+		return "SIGRTMIN+" + decimal(int(sig-RTMin))
+	}
+	return "signal " + decimal(int(sig))
+}
+
+func decimal(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return decimal(n/10) + string(rune('0'+n%10))
+}
+
+// number reads at most three decimal digits.
+func number(s string) (n int, ok bool) {
+	if s == "" || len(s) > 3 {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(s[i]-'0')
+	}
+	return n, true
+}
+
+// equalFold compares ASCII without regard to case; upper is in upper case.
+func equalFold(s, upper string) bool {
+	if len(s) != len(upper) {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != upper[i] {
+			return false
+		}
+	}
+	return true
+}

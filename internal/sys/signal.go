@@ -1,0 +1,120 @@
+package sys
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// SignalSet is the kernel's sigset_t: bit n-1 stands for signal n.
+type SignalSet uint64
+
+const (
+	// AllSignals blocks whatever can be blocked; the kernel leaves KILL and STOP out.
+	AllSignals = ^SignalSet(0)
+
+	signalSetSize = unsafe.Sizeof(SignalSet(0))
+)
+
+// The si_code values that signal forwarding tells apart (sigaction(2)).
+const (
+	SentByUser   = 0  // SI_USER: kill(2)
+	SentByQueue  = -1 // SI_QUEUE: sigqueue(3), carries a value
+	SentByKernel = 0x80
+)
+
+// SetSignalMask replaces the blocked set and returns the former one.
+func SetSignalMask(set SignalSet) (old SignalSet, errno Errno) {
+	_, _, errno = unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(&old)), signalSetSize, 0, 0)
+	return old, errno
+}
+
+// SignalInfo is the kernel's siginfo_t. It is kept whole, because a signal sent
+// with a value is passed on as it came.
+type SignalInfo struct {
+	Signo int32
+	Errno int32
+	Code  int32
+	_     int32
+	Pid   int32  // of the sender, where Code tells of one
+	Uid   uint32 // of the sender, where Code tells of one
+	_     [104]byte
+}
+
+// WaitSignal takes the next pending signal of set, sleeping without a time limit
+// until there is one.
+func WaitSignal(set SignalSet, info *SignalInfo) (Signal, Errno) {
+	sig, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(info)), 0, signalSetSize, 0, 0)
+	return Signal(sig), errno
+}
+
+// Kill sends a signal to a process, or to the process group -pid.
+func Kill(pid int, sig Signal) Errno {
+	_, _, errno := unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
+	return errno
+}
+
+// Queue sends a signal with somebody else's info, value included. EPERM for info
+// that only the kernel may claim; EAGAIN when RLIMIT_SIGPENDING is used up.
+func Queue(pid int, sig Signal, info *SignalInfo) Errno {
+	_, _, errno := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(info)))
+	return errno
+}
+
+// Disposition is what a process does with a signal. Freestanding code installs no
+// handlers, so there are only these two.
+type Disposition uintptr
+
+const (
+	Default Disposition = 0 // SIG_DFL
+	Ignored Disposition = 1 // SIG_IGN
+)
+
+// sigaction is the kernel's struct sigaction, which has the same four words in an
+// order that depends on the architecture but begins with the handler on all but MIPS.
+// Dispositions without a handler leave the rest zero, so the order does not matter.
+type sigaction struct {
+	handler Disposition
+	_       [4]uintptr
+}
+
+// SetDisposition sets what a signal does and returns what it did.
+func SetDisposition(sig Signal, to Disposition) (old Disposition, errno Errno) {
+	action, was := sigaction{handler: to}, sigaction{}
+	_, _, errno = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), uintptr(unsafe.Pointer(&was)), signalSetSize, 0, 0)
+	return was.handler, errno
+}
+
+// WaitStatus is wait4(2)'s status word.
+type WaitStatus uint32
+
+// ExitStatus is what a shell calls $?: the exit status, or 128 and the number of
+// the signal that ended the process. Reap never asks for stopped children.
+func (s WaitStatus) ExitStatus() int {
+	if sig := s.Signal(); sig != 0 {
+		return 128 + int(sig)
+	}
+	return int(s>>8) & 0xff
+}
+
+// Signal is the signal that ended the process, 0 if it exited by itself.
+func (s WaitStatus) Signal() Signal { return Signal(s & 0x7f) }
+
+// Reap takes one ended child, of whatever kind, without waiting. pid is 0 when
+// none has ended; ECHILD when there are no children.
+func Reap() (pid int, status WaitStatus, errno Errno) {
+	return wait4(-1, unix.WNOHANG)
+}
+
+// Wait waits for one child to end.
+func Wait(child int) (status WaitStatus, errno Errno) {
+	_, status, errno = wait4(child, 0)
+	return status, errno
+}
+
+// wait4 asks with __WALL: a child made by clone(2) with another exit signal than
+// SIGCHLD is left a zombie by a plain wait.
+func wait4(which, flags int) (pid int, status WaitStatus, errno Errno) {
+	r, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), uintptr(flags|unix.WALL), 0, 0, 0)
+	return int(r), status, errno
+}
