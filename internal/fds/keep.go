@@ -1,5 +1,7 @@
 package fds
 
+import "github.com/fdinit/fdinit/internal/ascii"
+
 // Problem is what is wrong with a keep list, 0 when nothing is.
 type Problem uint8
 
@@ -41,10 +43,7 @@ func ParseKeep(list string, set *Set) (problem Problem, from, to int) {
 		return 0, 0, 0
 	}
 	for from <= len(list) {
-		to = from
-		for to < len(list) && list[to] != ',' {
-			to++
-		}
+		to = from + ascii.Index(list[from:], ',')
 		r, problem := parseElement(list[from:to])
 		if problem == 0 && !set.Add(r) {
 			problem = TooManyRanges
@@ -62,10 +61,7 @@ func parseElement(s string) (r Range, problem Problem) {
 	if s == "" {
 		return r, ElementEmpty
 	}
-	dash := 0
-	for dash < len(s) && s[dash] != '-' {
-		dash++
-	}
+	dash := ascii.Index(s, '-')
 	if r.First, problem = parseDescriptor(s[:dash]); problem != 0 {
 		return r, problem
 	}
@@ -84,19 +80,11 @@ func parseElement(s string) (r Range, problem Problem) {
 
 // parseDescriptor reads decimal digits only: no sign, no space, nothing empty.
 func parseDescriptor(s string) (uint32, Problem) {
-	if s == "" {
+	n, digits, fits := ascii.Decimal(s, Max)
+	switch {
+	case !digits:
 		return 0, ElementNotANumber
-	}
-	var n uint64
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, ElementNotANumber
-		}
-		if n <= Max {
-			n = n*10 + uint64(s[i]-'0')
-		}
-	}
-	if n > Max {
+	case !fits:
 		return 0, ElementTooLarge
 	}
 	return uint32(n), 0

@@ -4,7 +4,10 @@
 // freestanding code; sending and receiving signals is package sys's business.
 package signals
 
-import "github.com/fdinit/fdinit/internal/sys"
+import (
+	"github.com/fdinit/fdinit/internal/ascii"
+	"github.com/fdinit/fdinit/internal/sys"
+)
 
 const (
 	// RTMin and RTMax are SIGRTMIN and SIGRTMAX as glibc and musl give them out.
@@ -32,19 +35,19 @@ var aliases = [...]struct {
 // Parse reads a signal: a number from 1 to 64, or a name in any case with or without
 // SIG, such as TERM, sigterm, RTMIN+3 or RTMAX-1. ok is false for anything else.
 func Parse(s string) (sig sys.Signal, ok bool) {
-	if n, ok := number(s); ok {
-		return sys.Signal(n), n >= 1 && n <= int(RTMax)
+	if n, digits, fits := ascii.Decimal(s, uint64(RTMax)); digits {
+		return sys.Signal(n), fits && n >= 1
 	}
-	if len(s) > 3 && equalFold(s[:3], "SIG") {
+	if len(s) > 3 && ascii.EqualFold(s[:3], "SIG") {
 		s = s[3:]
 	}
 	for i := range names {
-		if names[i] != "" && equalFold(s, names[i]) {
+		if names[i] != "" && ascii.EqualFold(s, names[i]) {
 			return sys.Signal(i), true
 		}
 	}
 	for i := range aliases {
-		if equalFold(s, aliases[i].name) {
+		if ascii.EqualFold(s, aliases[i].name) {
 			return aliases[i].signal, true
 		}
 	}
@@ -57,14 +60,14 @@ func realTime(s string) (sig sys.Signal, ok bool) {
 	if len(s) <= prefix {
 		return 0, false
 	}
-	n, ok := number(s[prefix:])
-	if !ok || n > int(RTMax-RTMin) {
+	n, digits, fits := ascii.Decimal(s[prefix:], uint64(RTMax-RTMin))
+	if !digits || !fits {
 		return 0, false
 	}
 	switch {
-	case equalFold(s[:prefix], "RTMIN+"):
+	case ascii.EqualFold(s[:prefix], "RTMIN+"):
 		return RTMin + sys.Signal(n), true
-	case equalFold(s[:prefix], "RTMAX-"):
+	case ascii.EqualFold(s[:prefix], "RTMAX-"):
 		return RTMax - sys.Signal(n), true
 	}
 	return 0, false
@@ -87,35 +90,4 @@ func decimal(n int) string {
 		return string(rune('0' + n))
 	}
 	return decimal(n/10) + string(rune('0'+n%10))
-}
-
-// number reads at most three decimal digits.
-func number(s string) (n int, ok bool) {
-	if s == "" || len(s) > 3 {
-		return 0, false
-	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + int(s[i]-'0')
-	}
-	return n, true
-}
-
-// equalFold compares ASCII without regard to case; upper is in upper case.
-func equalFold(s, upper string) bool {
-	if len(s) != len(upper) {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if c >= 'a' && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		if c != upper[i] {
-			return false
-		}
-	}
-	return true
 }
