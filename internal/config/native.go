@@ -42,7 +42,7 @@ var options = [...]Option{
 // Parse reads fdinit's own dialect: options from argv, then the FDINIT_* variables.
 func Parse(args, env sys.Vector, c *Config) Verdict {
 	s := Scanner{Args: args, Table: options[:], Next: 1}
-	var asked rlimit.Requests
+	var asked level
 	for {
 		f := s.Scan()
 		at := place{arg: f.At, off: f.Off}
@@ -53,7 +53,7 @@ func Parse(args, env sys.Vector, c *Config) Verdict {
 				return place{}.refuse(NoCommand, 0, 0, 0)
 			}
 			c.Command = s.Next
-			c.Limits = asked
+			c.Limits = asked.limits
 			return ParseVariables(env, c)
 		case optHelp:
 			return Verdict{Action: Help}
@@ -71,7 +71,7 @@ func Parse(args, env sys.Vector, c *Config) Verdict {
 				v = c.parseNofile(f.Value, at, &asked)
 			}
 		case optRlimit:
-			v = parseRlimit(f.Value, at, &asked)
+			v = asked.parseRlimit(f.Value, at)
 		case optKeep:
 			if v = c.once(setKeep, f); v.Action == Run {
 				v = c.parseKeep(f.Value, at)
@@ -133,10 +133,9 @@ func (c *Config) variable(env sys.Vector, name string, s setting) (value string,
 // parseLimitVariables reads FDINIT_NOFILE and FDINIT_RLIMIT. They may not contradict
 // each other, and both lose to an option for the same resource.
 func (c *Config) parseLimitVariables(env sys.Vector) Verdict {
-	var asked rlimit.Requests
+	var asked level
 	nofileByOption := c.given&setNofile != 0 || c.Limits.Asked(unix.RLIMIT_NOFILE)
 	if value, at, ok := c.variable(env, "FDINIT_NOFILE", setNofile); ok && !nofileByOption {
-		c.given |= setNofile
 		if v := c.parseNofile(value, at, &asked); v.Action != Run {
 			return v
 		}
@@ -151,7 +150,7 @@ func (c *Config) parseLimitVariables(env sys.Vector) Verdict {
 			if to > from {
 				empty = false
 				word := place{arg: -1, env: at.env, off: at.off + from}
-				if v := parseRlimit(value[from:to], word, &asked); v.Action != Run {
+				if v := asked.parseRlimit(value[from:to], word); v.Action != Run {
 					return v
 				}
 			}
@@ -162,42 +161,56 @@ func (c *Config) parseLimitVariables(env sys.Vector) Verdict {
 		}
 	}
 	for resource := range rlimit.Count {
-		if asked.Asked(resource) && !c.Limits.Asked(resource) && !(resource == unix.RLIMIT_NOFILE && nofileByOption) {
-			c.Limits.Ask(resource, *asked.Of(resource))
+		overruled := c.Limits.Asked(resource) || resource == unix.RLIMIT_NOFILE && nofileByOption
+		if q := asked.limits.Of(resource); q != nil && !overruled {
+			c.Limits.Ask(resource, *q)
 		}
 	}
 	return Verdict{}
 }
 
-// parseNofile reads auto, keep or SOFT[:HARD].
-func (c *Config) parseNofile(value string, at place, asked *rlimit.Requests) Verdict {
-	switch value {
-	case "auto":
-		return Verdict{}
-	case "keep":
-		c.NofileKeep = true
-		return Verdict{}
-	}
-	q, problem, from, to := rlimit.ParseLimit(value)
-	if problem != 0 {
-		return at.refuse(BadLimit, uint8(problem), from, to)
-	}
-	return ask(asked, unix.RLIMIT_NOFILE, q, at, len(value))
+// level is what is asked about limits in one place: on the command line, or in the
+// environment. At one level a resource may be named once only.
+type level struct {
+	limits rlimit.Requests
+	nofile bool // auto, keep or a limit was asked for with the setting made for it
 }
 
-func parseRlimit(value string, at place, asked *rlimit.Requests) Verdict {
+// parseNofile reads auto, keep or SOFT[:HARD].
+func (c *Config) parseNofile(value string, at place, l *level) Verdict {
+	if value != "auto" && value != "keep" {
+		q, problem, from, to := rlimit.ParseLimit(value)
+		if problem != 0 {
+			return at.refuse(BadLimit, uint8(problem), from, to)
+		}
+		if v := l.ask(unix.RLIMIT_NOFILE, q, at, len(value)); v.Action != Run {
+			return v
+		}
+	} else if l.limits.Asked(unix.RLIMIT_NOFILE) {
+		return at.refuse(LimitTwice, 0, 0, len(value))
+	}
+	l.nofile = true
+	c.NofileKeep = value == "keep"
+	return Verdict{}
+}
+
+// parseRlimit reads NAME=SOFT[:HARD].
+func (l *level) parseRlimit(value string, at place) Verdict {
 	resource, q, problem, from, to := rlimit.ParseNamed(value)
 	if problem != 0 {
 		return at.refuse(BadLimit, uint8(problem), from, to)
 	}
-	return ask(asked, resource, q, at, len(value))
+	if resource == unix.RLIMIT_NOFILE && l.nofile {
+		return at.refuse(LimitTwice, 0, 0, len(value))
+	}
+	return l.ask(resource, q, at, len(value))
 }
 
-func ask(asked *rlimit.Requests, resource int, q rlimit.Request, at place, length int) Verdict {
-	if asked.Asked(resource) {
+func (l *level) ask(resource int, q rlimit.Request, at place, length int) Verdict {
+	if l.limits.Asked(resource) {
 		return at.refuse(LimitTwice, 0, 0, length)
 	}
-	asked.Ask(resource, q)
+	l.limits.Ask(resource, q)
 	return Verdict{}
 }
 

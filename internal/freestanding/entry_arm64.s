@@ -1,0 +1,13 @@
+#include "textflag.h"
+
+// func Entry()
+TEXT ·Entry(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
+	MOVD $·blankG(SB), g
+	MOVD RSP, R0
+	MOVD R0, ·initialStack(SB)
+	SUB  $32, RSP
+	MOVD R0, 8(RSP)
+	CALL ·start(SB)
+	MOVD ·initialStack(SB), R0
+	MOVD R0, RSP
+	JMP  _rt0_arm64_linux(SB)
