@@ -25,38 +25,43 @@ type Outcome struct {
 	Failure reaper.Failure
 }
 
-var outcome Outcome
+// state is everything that outlives start or that the assembly of Entry needs.
+type state struct {
+	// blankG stands for the runtime's g, whose size in Go 1.26 is under 512 bytes.
+	// threadLocal[0] is the slot that points at it where g has no register of its own.
+	blankG      [1024]byte
+	threadLocal [2]uintptr
+
+	// initialStack is the stack pointer to go back to before the runtime is booted.
+	initialStack uintptr
+
+	outcome Outcome
+}
+
+// process is one variable so that one page holds it all.
+var process state
 
 // Result returns the outcome, for package main.
-func Result() Outcome { return outcome }
-
-// The assembly of Entry uses these: a block that stands for the runtime's g (its size
-// in Go 1.26 is under 512 bytes), the thread-local slot that points at it where g has
-// no register of its own, and the stack pointer to go back to.
-var (
-	blankG       [1024]byte
-	threadLocal  [2]uintptr
-	initialStack uintptr
-)
+func Result() Outcome { return process.outcome }
 
 // start is the whole life of an init. It returns if the process is to become hosted.
 func start(sp unsafe.Pointer) {
 	// First of all: until every signal is blocked, the kernel drops those sent to PID 1.
 	inherited, errno := sys.SetSignalMask(sys.AllSignals)
-	outcome.Entered = true
+	process.outcome.Entered = true
 	if errno != 0 {
-		outcome.Failure = reaper.Failure{Stage: reaper.BlockSignals, Errno: errno}
+		process.outcome.Failure = reaper.Failure{Stage: reaper.BlockSignals, Errno: errno}
 		return
 	}
 	args, env := sys.StackVectors(sp)
 	var c config.Config
-	outcome.Verdict = config.Parse(args, env, &c)
-	if outcome.Verdict.Action != config.Run {
+	process.outcome.Verdict = config.Parse(args, env, &c)
+	if process.outcome.Verdict.Action != config.Run {
 		sys.SetSignalMask(inherited)
 		return
 	}
 	// After a failure signals stay blocked: one that arrives while the runtime explains
 	// it must not change the exit status.
-	outcome.Command = c.Command
-	outcome.Failure = reaper.Run(&c, args, env, inherited)
+	process.outcome.Command = c.Command
+	process.outcome.Failure = reaper.Run(&c, args, env, inherited)
 }

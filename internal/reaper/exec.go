@@ -68,14 +68,22 @@ func join(dir, name string) *byte {
 	if len(dir)+1+len(name)+1 > len(scratch) {
 		return nil
 	}
-	n := copy(scratch[:], dir)
+	n := appendScratch(0, dir)
 	if n > 0 {
-		scratch[n] = '/'
-		n++
+		n = appendScratch(n, "/")
 	}
-	n += copy(scratch[n:], name)
+	n = appendScratch(n, name)
 	scratch[n] = 0
 	return &scratch[0]
+}
+
+// appendScratch copies byte by byte because memmove lies in a part of the binary that
+// the init needs for nothing else and would have resident for life.
+func appendScratch(n int, s string) int {
+	for i := range len(s) {
+		scratch[n+i] = s[i]
+	}
+	return n + len(s)
 }
 
 func (what try) do(file *byte, args, env sys.Vector) sys.Errno {

@@ -84,6 +84,12 @@ func (s *Supervisor) openStandardDescriptors() {
 // a leaked descriptor used to escape from a container (CVE-2024-21626). A deleted
 // directory is ENOENT and harmless.
 func outsideRoot() bool {
-	n, errno := sys.Getcwd(scratch[:])
-	return errno == 0 && n > 0 && scratch[0] != '/'
+	var short [128]byte // long enough for most, so that scratch is not touched
+	_, errno := sys.Getcwd(short[:])
+	first := short[0]
+	if errno == unix.ERANGE {
+		_, errno = sys.Getcwd(scratch[:])
+		first = scratch[0]
+	}
+	return errno == 0 && first != '/'
 }

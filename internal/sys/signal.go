@@ -25,7 +25,7 @@ const (
 
 // SetSignalMask replaces the blocked set and returns the former one.
 func SetSignalMask(set SignalSet) (old SignalSet, errno Errno) {
-	_, _, errno = unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(&old)), signalSetSize, 0, 0)
+	errno = errnoOf(syscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(&old)), signalSetSize, 0, 0))
 	return old, errno
 }
 
@@ -44,21 +44,19 @@ type SignalInfo struct {
 // WaitSignal takes the next pending signal of set, sleeping without a time limit
 // until there is one.
 func WaitSignal(set SignalSet, info *SignalInfo) (Signal, Errno) {
-	sig, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(info)), 0, signalSetSize, 0, 0)
-	return Signal(sig), errno
+	sig := syscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(info)), 0, signalSetSize, 0, 0)
+	return Signal(sig), errnoOf(sig)
 }
 
 // Kill sends a signal to a process, or to the process group -pid.
 func Kill(pid int, sig Signal) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_KILL, uintptr(pid), uintptr(sig), 0, 0, 0, 0))
 }
 
 // Queue sends a signal with somebody else's info, value included. EPERM for info
 // that only the kernel may claim; EAGAIN when RLIMIT_SIGPENDING is used up.
 func Queue(pid int, sig Signal, info *SignalInfo) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(info)))
-	return errno
+	return errnoOf(syscall6(unix.SYS_RT_SIGQUEUEINFO, uintptr(pid), uintptr(sig), uintptr(unsafe.Pointer(info)), 0, 0, 0))
 }
 
 // Disposition is what a process does with a signal. Freestanding code installs no
@@ -81,7 +79,7 @@ type sigaction struct {
 // SetDisposition sets what a signal does and returns what it did.
 func SetDisposition(sig Signal, to Disposition) (old Disposition, errno Errno) {
 	action, was := sigaction{handler: to}, sigaction{}
-	_, _, errno = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), uintptr(unsafe.Pointer(&was)), signalSetSize, 0, 0)
+	errno = errnoOf(syscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), uintptr(unsafe.Pointer(&was)), signalSetSize, 0, 0))
 	return was.handler, errno
 }
 
@@ -115,6 +113,6 @@ func Wait(child int) (status WaitStatus, errno Errno) {
 // wait4 asks with __WALL: a child made by clone(2) with another exit signal than
 // SIGCHLD is left a zombie by a plain wait.
 func wait4(which, flags int) (pid int, status WaitStatus, errno Errno) {
-	r, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), uintptr(flags|unix.WALL), 0, 0, 0)
-	return int(r), status, errno
+	r := syscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), uintptr(flags|unix.WALL), 0, 0, 0)
+	return int(r), status, errnoOf(r)
 }

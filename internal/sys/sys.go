@@ -15,36 +15,33 @@ type Signal uint8
 // Exit ends the process, all its threads, with the low eight bits of status.
 func Exit(status int) {
 	for {
-		unix.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(status), 0, 0)
+		syscall6(unix.SYS_EXIT_GROUP, uintptr(status), 0, 0, 0, 0, 0)
 	}
 }
 
 // Getpid is the process's number in its own PID namespace: 1 for a container's init.
 func Getpid() int {
-	pid, _, _ := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
+	pid := syscall6(unix.SYS_GETPID, 0, 0, 0, 0, 0, 0)
 	return int(pid)
 }
 
 // Close closes a descriptor. Whatever it answers except EBADF, the descriptor is
 // gone: Linux frees the number before it reports EIO or EINTR (close(2)).
 func Close(fd int) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0))
 }
 
 // CloseRange closes the descriptors first to last, both included, whatever the soft
 // limit is. Linux 5.9; ENOSYS before, EPERM under seccomp profiles that do not know
 // it (moby issue 43595), EINVAL from implementations that lack a part of it.
 func CloseRange(first, last uint32) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(last), 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(last), 0, 0, 0, 0))
 }
 
 // IsOpen tells whether a descriptor is open. It is fcntl(F_GETFD), which unlike
 // poll(2) knows O_PATH descriptors.
 func IsOpen(fd int) bool {
-	_, _, errno := unix.RawSyscall(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFD, 0)
-	return errno != unix.EBADF
+	return errnoOf(syscall6(unix.SYS_FCNTL, uintptr(fd), unix.F_GETFD, 0, 0, 0, 0)) != unix.EBADF
 }
 
 // OpenFlags are open(2)'s.
@@ -53,27 +50,26 @@ type OpenFlags int
 // Open opens a path given as a NUL-terminated constant such as "/dev/null\x00".
 func Open(path string, flags OpenFlags) (fd int, errno Errno) {
 	dir := unix.AT_FDCWD
-	n, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(unsafe.StringData(path))), uintptr(flags), 0, 0, 0)
-	return int(n), errno
+	n := syscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(unsafe.StringData(path))), uintptr(flags), 0, 0, 0)
+	return int(n), errnoOf(n)
 }
 
 // Read is read(2).
 func Read(fd int, buf []byte) (n int, errno Errno) {
-	r, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))
-	return int(r), errno
+	r := syscall6(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), 0, 0, 0)
+	return int(r), errnoOf(r)
 }
 
 // Rewind is lseek(fd, 0, SEEK_SET): a directory is read from its start again.
 func Rewind(fd int) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_LSEEK, uintptr(fd), 0, unix.SEEK_SET)
-	return errno
+	return errnoOf(syscall6(unix.SYS_LSEEK, uintptr(fd), 0, unix.SEEK_SET, 0, 0, 0))
 }
 
 // ReadDir is getdents64(2): it fills buf with linux_dirent64 records and returns
 // their bytes, 0 at the directory's end.
 func ReadDir(fd int, buf []byte) (n int, errno Errno) {
-	r, _, errno := unix.RawSyscall(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)))
-	return int(r), errno
+	r := syscall6(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), 0, 0, 0)
+	return int(r), errnoOf(r)
 }
 
 // IsProc tells whether a descriptor lies on a real procfs, not on a directory that
@@ -84,7 +80,7 @@ func IsProc(fd int) bool {
 
 func filesystemType(fd int) int64 {
 	var st unix.Statfs_t
-	_, _, errno := unix.RawSyscall(unix.SYS_FSTATFS, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0)
+	errno := errnoOf(syscall6(unix.SYS_FSTATFS, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0, 0, 0, 0))
 	if errno != 0 {
 		return 0
 	}
@@ -98,36 +94,32 @@ type PollFD = unix.PollFd
 // has. EINVAL when there are more entries than the soft RLIMIT_NOFILE.
 func PollNow(fds []PollFD) Errno {
 	var now unix.Timespec
-	_, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(fds))), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(fds))), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0))
 }
 
 // Getcwd fills buf with the working directory and its NUL and returns the bytes.
 // The path begins with "(unreachable)" when the directory lies outside the
 // process's root (Linux 2.6.36); ENOENT when it was deleted.
 func Getcwd(buf []byte) (n int, errno Errno) {
-	r, _, errno := unix.RawSyscall(unix.SYS_GETCWD, uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), 0)
-	return int(r), errno
+	r := syscall6(unix.SYS_GETCWD, uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), 0, 0, 0, 0)
+	return int(r), errnoOf(r)
 }
 
 // Chdir changes the working directory to a NUL-terminated constant path.
 func Chdir(path string) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(unsafe.StringData(path))), 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_CHDIR, uintptr(unsafe.Pointer(unsafe.StringData(path))), 0, 0, 0, 0, 0))
 }
 
 // SetSubreaper makes orphaned descendants children of this process although it is
 // not PID 1. Linux 3.4.
 func SetSubreaper() Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0))
 }
 
 // SetParentDeathSignal asks for a signal when the parent (more exactly: the thread
 // that created this process) ends.
 func SetParentDeathSignal(sig Signal) Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(sig), 0, 0, 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(sig), 0, 0, 0, 0))
 }
 
 // Rlimit is a resource's soft and hard limit; RLIM_INFINITY is the largest number.
@@ -135,42 +127,38 @@ type Rlimit struct{ Soft, Hard uint64 }
 
 // GetRlimit reads one of this process's limits.
 func GetRlimit(resource int, out *Rlimit) Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(resource), 0, uintptr(unsafe.Pointer(out)), 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_PRLIMIT64, 0, uintptr(resource), 0, uintptr(unsafe.Pointer(out)), 0, 0))
 }
 
 // SetRlimit sets one of this process's limits. EPERM for a hard limit above the
 // present one without CAP_SYS_RESOURCE in the initial user namespace, and for a
 // hard RLIMIT_NOFILE above fs.nr_open even if it is the present one.
 func SetRlimit(resource int, limit *Rlimit) Errno {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(resource), uintptr(unsafe.Pointer(limit)), 0, 0, 0)
-	return errno
+	return errnoOf(syscall6(unix.SYS_PRLIMIT64, 0, uintptr(resource), uintptr(unsafe.Pointer(limit)), 0, 0, 0))
 }
 
 // Execve replaces the program. It returns only when it failed.
 func Execve(path *byte, args, env Vector) Errno {
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(args.base), uintptr(env.base))
-	return errno
+	return errnoOf(syscall6(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(args.base), uintptr(env.base), 0, 0, 0))
 }
 
 // Access is faccessat(2), for the real identity: unix.F_OK or unix.X_OK.
 func Access(path *byte, mode uint32) Errno {
 	dir := unix.AT_FDCWD
-	_, _, errno := unix.RawSyscall(unix.SYS_FACCESSAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(mode))
-	return errno
+	return errnoOf(syscall6(unix.SYS_FACCESSAT, uintptr(dir), uintptr(unsafe.Pointer(path)), uintptr(mode), 0, 0, 0))
 }
 
 // PidfdInode is the inode number of a pidfd for pid, which names a process for ever
 // where a PID may be reused. ok is false before Linux 6.9, where all pidfds share
 // one inode, and when the kernel refuses pidfd_open(2).
 func PidfdInode(pid int) (inode uint64, ok bool) {
-	fd, _, errno := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(pid), 0, 0)
-	if errno != 0 {
+	fd := syscall6(unix.SYS_PIDFD_OPEN, uintptr(pid), 0, 0, 0, 0, 0)
+	if errnoOf(fd) != 0 {
 		return 0, false
 	}
 	if filesystemType(int(fd)) == unix.PID_FS_MAGIC {
 		var st unix.Stat_t
-		_, _, errno = unix.RawSyscall(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(&st)), 0)
+		errno := errnoOf(syscall6(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(&st)), 0, 0, 0, 0))
 		inode, ok = st.Ino, errno == 0
 	}
 	Close(int(fd))
