@@ -1,0 +1,257 @@
+// Package execfail finds out why execve(2) refused a program.
+//
+// An errno is all the kernel gives, and it is ambiguous where it matters most: ENOENT means a missing file, a
+// missing interpreter of an existing script, or a missing ELF loader of an existing program; EACCES has a dozen
+// meanings. This package looks at the file again in the order in which the kernel does (fs/exec.c, binfmt_script.c,
+// binfmt_elf.c), predicts the errno that each defect would give, and names a defect only when the prediction is the
+// answer that was really received. What it cannot check it does not claim.
+//
+// It is ordinary hosted Go: it allocates, opens files and may take milliseconds. It must run in the process whose
+// exec failed, or in one with the same identity, limits, root and working directory. It is not a test whether an
+// exec would succeed: only execve itself knows, and the answer may change in between.
+//
+// It reads from a file only what exec itself reads (the first 256 bytes, the program headers, the loader's name),
+// opens nothing but regular files, works without /proc, and stays bounded on hostile files.
+package execfail
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit statuses of a command that was not found and of one that was found but could not be executed, as the shells,
+// env, timeout and docker use them.
+const (
+	statusNotFound      = 127
+	statusNotExecutable = 126
+)
+
+// defaultPath is searched when PATH is not set: what confstr(_CS_PATH) says on Linux.
+const defaultPath = "/bin:/usr/bin"
+
+// Attempt is what was tried.
+type Attempt struct {
+	Command string // argv[0] of the workload as given
+	Path    string // value of PATH
+	PathSet bool   // false: PATH was not in the environment, and /bin:/usr/bin was searched
+
+	// Args counts the argument and environment strings, ArgBytes the bytes they take in the new program, with their
+	// NULs and pointers. Only E2BIG needs them; zero means unknown.
+	Args     int64
+	ArgBytes int64
+
+	// Errno is what the kernel answered; after a search through PATH the remembered one (EACCES wins over ENOENT).
+	// Zero means that the answer was lost, as under an emulator that turns vfork into fork: then the file alone tells.
+	Errno syscall.Errno
+}
+
+// Explanation says what failed and why, as far as it could be found out.
+type Explanation struct {
+	File   string // the file that was tried, found through PATH where there was a search
+	Status int    // the exit status: 127 for ENOENT and ENOTDIR, else 126
+	Reason string // the errno in words
+	Cause  string // what is behind it, empty when nothing better than the errno is known
+	Remedy string // a clause of advice, or empty
+}
+
+// String is the whole explanation on one line, lower case and without a period, fit to follow "fdinit: ".
+func (e Explanation) String() string {
+	var b strings.Builder
+	b.WriteString("exec ")
+	b.WriteString(show(e.File))
+	for _, part := range []string{e.Reason, e.Cause, e.Remedy} {
+		if part != "" {
+			b.WriteString(": ")
+			b.WriteString(part)
+		}
+	}
+	return b.String()
+}
+
+// Explain finds out why the attempt failed. It never panics and takes bounded time on any file.
+func Explain(a Attempt) Explanation {
+	p := &probe{got: a.Errno}
+	file, f := a.Command, finding{}
+	switch {
+	case a.Command == "":
+		f = finding{errno: unix.ENOENT, cause: "the command is an empty word"}
+	case strings.Contains(a.Command, "/"):
+		f = p.explainFile(file)
+	default:
+		file, f = p.explainSearch(a)
+	}
+	if f.errno == unix.ENOENT && f.remedy == "" {
+		f.remedy = p.severalWords(a)
+	}
+
+	errno := a.Errno
+	if errno == 0 {
+		errno = f.errno
+	}
+	if f.errno != errno {
+		// What was found is not what the kernel complained about: say what the errno alone allows to say.
+		f = p.fromErrno(a, file)
+	}
+	e := Explanation{File: file, Status: statusNotExecutable, Reason: errno.Error(), Cause: f.cause, Remedy: f.remedy}
+	switch errno {
+	case unix.ENOENT, unix.ENOTDIR:
+		e.Status = statusNotFound
+	case 0:
+		e.Reason = "it could not be executed"
+	}
+	return e
+}
+
+// finding is a defect and the errno by which the kernel reports it. No errno means no defect.
+type finding struct {
+	errno         syscall.Errno
+	cause, remedy string
+
+	// absent: the file itself is not there. The next directory of PATH may have it, and there is nothing to say of this one.
+	absent bool
+	// shell: neither a program nor a script, so /bin/sh would have been tried.
+	shell bool
+}
+
+// probe looks at the files of one attempt.
+type probe struct {
+	got     syscall.Errno // the kernel's answer, 0 if unknown
+	chain   []link        // the files that exec opens one after another, as far as they exist
+	unread  bool          // a file of the chain may be executed but not read, so what follows it is unknown
+	native  string        // cached by machine()
+	shTried bool          // /bin/sh is being looked at: no recursion
+}
+
+// link is one file of the chain, with its name in sentences: "it", "its interpreter /bin/sh".
+type link struct {
+	path, subject string
+	loader        bool // an ELF loader: opened by exec, but its own file capabilities do not count
+}
+
+// explainFile looks at one named file and returns the defect that matches the kernel's answer, if there is one.
+func (p *probe) explainFile(path string) finding {
+	p.chain, p.unread = p.chain[:0], false
+	return p.match(p.examine(path, "it", 0, false))
+}
+
+// match fits a finding to the kernel's answer where more than one answer is possible for the same defect.
+func (p *probe) match(f finding) finding {
+	switch {
+	case f.errno == unix.EACCES && p.got == unix.EISDIR:
+		// Kernels before 5.8 knew EISDIR here for interpreters.
+		f.errno = p.got
+	case f.shell && !p.shTried:
+		// fdinit runs a file without #! through /bin/sh, as execvp(3) does. Its answer arrives as ENOEXEC or as the
+		// errno of executing /bin/sh.
+		sh := &probe{shTried: true}
+		s := sh.examine("/bin/sh", "/bin/sh", 0, false)
+		if s.errno != 0 {
+			f.cause += ", and " + s.cause
+			f.remedy = "start it with #! and an interpreter that exists here"
+			if p.got == s.errno {
+				f.errno = p.got
+			}
+		}
+	}
+	return f
+}
+
+// severalWords advises on "ls -l" given as one word, the classic slip in an exec-form ENTRYPOINT.
+func (p *probe) severalWords(a Attempt) string {
+	words := strings.Fields(a.Command)
+	if len(words) < 2 {
+		return ""
+	}
+	first := &probe{}
+	var f finding
+	if strings.Contains(words[0], "/") {
+		f = first.explainFile(words[0])
+	} else {
+		_, f = first.explainSearch(Attempt{Command: words[0], Path: a.Path, PathSet: a.PathSet})
+	}
+	if f.errno != 0 {
+		return ""
+	}
+	return "give the command " + show(words[0]) + " and its arguments as separate words"
+}
+
+// fromErrno says what the errno and the state of this process allow to say, after the file has shown no defect that
+// would give this errno.
+func (p *probe) fromErrno(a Attempt, file string) finding {
+	f := finding{errno: a.Errno}
+	switch a.Errno {
+	case unix.E2BIG:
+		f.cause = tooBig(a)
+		f.remedy = "pass fewer or shorter ones"
+	case unix.ETXTBSY:
+		f.cause = p.busy()
+		f.remedy = "start it after the writer has closed it"
+	case unix.EACCES:
+		switch {
+		case len(p.chain) == 0:
+		case p.unread:
+			f.cause = "its mode and mount allow it, and it cannot be read to look further"
+		default:
+			f.cause = "its mode and mount allow it, which leaves a security module such as AppArmor or SELinux" + confinement()
+		}
+	case unix.EPERM:
+		if cause, remedy := p.fileCapabilities(); cause != "" {
+			f.cause, f.remedy = cause, remedy
+			break
+		}
+		f.cause = "this usually is a security module such as AppArmor or SELinux" + confinement()
+		if seccompActive() {
+			f.cause += ", or the seccomp filter that is active here"
+		}
+	case unix.ENOSYS:
+		if seccompActive() {
+			f.cause = "the seccomp filter that is active here may refuse execve"
+		}
+	case unix.EAGAIN:
+		// Since Linux 3.1 execve fails so after a change of the user id that went beyond the limit.
+		if n, ok := softLimit(unix.RLIMIT_NPROC); ok {
+			f.cause = fmt.Sprintf("uid %d has more processes than RLIMIT_NPROC (%d) allows", unix.Getuid(), n)
+			f.remedy = "raise the limit or stop other processes of this user"
+		}
+	case unix.ENOMEM:
+		if n, ok := softLimit(unix.RLIMIT_AS); ok {
+			f.cause = fmt.Sprintf("the address space limit RLIMIT_AS is %d bytes", n)
+		}
+	case unix.EMFILE:
+		if n, ok := softLimit(unix.RLIMIT_NOFILE); ok {
+			f.cause = fmt.Sprintf("the descriptor limit RLIMIT_NOFILE is %d", n)
+		}
+	case unix.ENFILE:
+		if used, limit, ok := openFiles(); ok {
+			f.cause = fmt.Sprintf("the whole system has %d of at most %d files open (fs.file-max)", used, limit)
+		}
+	}
+	return f
+}
+
+// tooBig sets the sizes against the kernel's limits (bprm_stack_limits and copy_strings in fs/exec.c).
+func tooBig(a Attempt) string {
+	const (
+		minimum = 128 << 10         // ARG_MAX, granted whatever the stack limit
+		maximum = (8 << 20) / 4 * 3 // three quarters of _STK_LIM, since Linux 4.13
+	)
+	total, why := int64(maximum), "the kernel's maximum"
+	if stack, ok := softLimit(unix.RLIMIT_STACK); ok && stack/4 < maximum {
+		total, why = int64(stack/4), "a quarter of RLIMIT_STACK"
+		if total < minimum {
+			total, why = minimum, "the kernel's minimum"
+		}
+	}
+	single := int64(unix.Getpagesize()) * 32 // MAX_ARG_STRLEN
+	limits := fmt.Sprintf("%d bytes are allowed for all arguments and environment strings (%s), %d for each", total, why, single)
+	if a.Args <= 0 || a.ArgBytes <= 0 {
+		return limits
+	}
+	if a.ArgBytes > total {
+		return fmt.Sprintf("%d arguments and environment strings take %d bytes, more than the %d allowed (%s)", a.Args, a.ArgBytes, total, why)
+	}
+	return fmt.Sprintf("%d arguments and environment strings take %d bytes; %s", a.Args, a.ArgBytes, limits)
+}

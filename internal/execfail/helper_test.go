@@ -1,0 +1,293 @@
+package execfail
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// helperVariable makes the test binary a helper: a process of its own that changes its identity, limits, mounts or
+// root as a scenario asks, tries to execute the command, and explains the failure from within.
+const helperVariable = "EXECFAIL_TEST_SCENARIO"
+
+// scenario is what a helper does.
+type scenario struct {
+	Command string
+	Path    string
+	PathSet bool
+	Steps   []step
+	// Self executes in the helper's own place instead of a child: for what belongs to the process, not to its children.
+	Self bool
+}
+
+type step struct{ Do, Arg string }
+
+// outcome is what a helper answers.
+type outcome struct {
+	Errno       syscall.Errno
+	Explanation Explanation
+	Failed      string // a step that could not be made
+}
+
+func TestMain(m *testing.M) {
+	if s := os.Getenv(helperVariable); s != "" {
+		helper(s)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func helper(text string) {
+	// Capabilities and namespaces belong to threads.
+	runtime.LockOSThread()
+	var s scenario
+	var o outcome
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		o.Failed = err.Error()
+	}
+	os.Unsetenv(helperVariable)
+	for _, st := range s.Steps {
+		if o.Failed != "" {
+			break
+		}
+		if err := st.take(); err != nil {
+			o.Failed = fmt.Sprintf("%s %s: %v", st.Do, st.Arg, err)
+		}
+	}
+	if o.Failed == "" {
+		a := Attempt{Command: s.Command, Path: s.Path, PathSet: s.PathSet}
+		if s.Self {
+			a.Errno, _ = syscall.Exec(s.Command, []string{s.Command}, nil).(syscall.Errno)
+		} else {
+			a.Errno = try(a)
+		}
+		o.Errno = a.Errno
+		o.Explanation = Explain(a)
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(o); err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (s step) take() error {
+	n, _ := strconv.Atoi(s.Arg)
+	switch s.Do {
+	case "setuid":
+		if err := syscall.Setgroups(nil); err != nil {
+			return err
+		}
+		if err := syscall.Setresgid(n, n, n); err != nil {
+			return err
+		}
+		return syscall.Setresuid(n, n, n)
+	case "mount noexec":
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return err
+		}
+		if err := unix.Mount(s.Arg, s.Arg, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		return unix.Mount("", s.Arg, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_NOEXEC, "")
+	case "chroot":
+		if err := unix.Chroot(s.Arg); err != nil {
+			return err
+		}
+		return os.Chdir("/")
+	case "chdir":
+		return os.Chdir(s.Arg)
+	case "forget capability":
+		return unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0)
+	case "limit processes":
+		return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: uint64(n), Max: uint64(n)})
+	case "refuse execve":
+		return refuseExecve(n)
+	}
+	return fmt.Errorf("unknown step")
+}
+
+// refuseExecve installs a seccomp filter that answers execve with an errno.
+func refuseExecve(errno int) error {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_EXECVE, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	return installFilter(filter)
+}
+
+// ask runs a scenario in a helper.
+func ask(t *testing.T, s scenario) outcome {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), helperVariable+"="+string(text))
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("helper: %v\n%s%s", err, out, stderr.String())
+	}
+	var o outcome
+	if err := json.Unmarshal(out, &o); err != nil {
+		t.Fatalf("helper answered %q: %v", out, err)
+	}
+	if o.Failed != "" {
+		t.Skip("this machine does not let the test prepare itself: " + o.Failed)
+	}
+	return o
+}
+
+// try really executes a command by the rules of execvp(3), as fdinit does, and returns the kernel's answer.
+func try(a Attempt, more ...string) syscall.Errno {
+	argv := append([]string{a.Command}, more...)
+	if strings.Contains(a.Command, "/") || a.Command == "" {
+		return execute(a.Command, argv)
+	}
+	list := a.Path
+	if !a.PathSet {
+		list = "/bin:/usr/bin"
+	}
+	answer := unix.ENOENT
+	for _, dir := range strings.Split(list, ":") {
+		file := a.Command
+		if dir != "" {
+			file = dir + "/" + a.Command
+		}
+		switch errno := execute(file, argv); errno {
+		case unix.ENOENT, unix.ENOTDIR:
+		case unix.EACCES:
+			answer = errno
+		default:
+			return errno
+		}
+	}
+	return answer
+}
+
+func execute(file string, argv []string) syscall.Errno {
+	errno := forkExec(file, argv)
+	if errno == unix.ENOEXEC && forkExec("/bin/sh", []string{"sh", "-c", "exit 0"}) == 0 {
+		// A shell is here, so fdinit would have succeeded in starting it; the tests want the kernel's own answer.
+		return unix.ENOEXEC
+	}
+	return errno
+}
+
+func forkExec(file string, argv []string) syscall.Errno {
+	pid, err := syscall.ForkExec(file, argv, &syscall.ProcAttr{Env: []string{}})
+	if err != nil {
+		errno, _ := err.(syscall.Errno)
+		return errno
+	}
+	for {
+		var ws syscall.WaitStatus
+		if _, err := syscall.Wait4(pid, &ws, 0, nil); err != syscall.EINTR {
+			return 0
+		}
+	}
+}
+
+// check tries a command for real and compares the explanation, in which DIR stands for the directory of the test.
+func check(t *testing.T, dir string, a Attempt, errno syscall.Errno, want string, more ...string) {
+	t.Helper()
+	a.Errno = try(a, more...)
+	if a.Errno != errno {
+		t.Fatalf("the kernel answered %q (%d), expected %q", a.Errno.Error(), a.Errno, errno.Error())
+	}
+	judge(t, dir, outcome{a.Errno, Explain(a), ""}, errno, want)
+	// When the answer was lost, the file alone must lead to the same words, unless they need the errno.
+	switch errno {
+	case unix.ETXTBSY, unix.E2BIG:
+		return
+	}
+	a.Errno = 0
+	judge(t, dir, outcome{errno, Explain(a), ""}, errno, want)
+}
+
+func judge(t *testing.T, dir string, o outcome, errno syscall.Errno, want string) {
+	t.Helper()
+	if o.Errno != errno {
+		t.Fatalf("the kernel answered %q (%d), expected %q", o.Errno.Error(), o.Errno, errno.Error())
+	}
+	got := o.Explanation.String()
+	if dir != "" {
+		got = strings.ReplaceAll(got, dir, "DIR")
+	}
+	t.Log(got)
+	if got != want {
+		t.Errorf("explained as\n%s\nexpected\n%s", got, want)
+	}
+	status := 126
+	if errno == unix.ENOENT || errno == unix.ENOTDIR {
+		status = 127
+	}
+	if o.Explanation.Status != status {
+		t.Errorf("status %d, expected %d", o.Explanation.Status, status)
+	}
+}
+
+// put writes a file.
+func put(t *testing.T, mode os.FileMode, content string, path ...string) string {
+	t.Helper()
+	name := filepath.Join(path...)
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func makeDir(t *testing.T, mode os.FileMode, path ...string) string {
+	t.Helper()
+	name := filepath.Join(path...)
+	if err := os.Mkdir(name, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func makeLink(t *testing.T, target string, path ...string) string {
+	t.Helper()
+	name := filepath.Join(path...)
+	if err := os.Symlink(target, name); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("needs root to change identity or mounts")
+	}
+}

@@ -1,0 +1,110 @@
+package execfail
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxElements bounds the directories of PATH that are looked at: a longer one is hostile.
+const maxElements = 1024
+
+// explainSearch repeats the search through PATH by the rules of execvp(3) and picks the file that is to blame: the
+// first one whose defect gives the kernel's answer. When no file is, the command itself is returned, with the PATH.
+func (p *probe) explainSearch(a Attempt) (string, finding) {
+	list := a.Path
+	if !a.PathSet {
+		list = defaultPath
+	}
+	type candidate struct {
+		file string
+		f    finding
+		p    probe
+		rank int
+	}
+	var best candidate
+	for i, dir := range strings.SplitN(list, ":", maxElements+1) {
+		if i == maxElements {
+			break
+		}
+		c := candidate{file: inDirectory(dir, a.Command)}
+		c.p = probe{got: p.got}
+		c.f = c.p.explainFile(c.file)
+		c.rank = p.rank(c.f)
+		if c.rank > best.rank {
+			best = c
+		}
+		if best.rank == decisive {
+			break
+		}
+	}
+	if best.rank == unsearchable && best.f.errno == unix.EACCES {
+		best.f.cause += ", and " + show(a.Command) + " is nowhere else in PATH"
+	}
+	if best.rank > 0 {
+		p.chain, p.unread = best.p.chain, best.p.unread
+		return best.file, best.f
+	}
+
+	f := finding{errno: unix.ENOENT, absent: true}
+	if p.got == unix.ENOTDIR {
+		f.errno = p.got
+	}
+	switch {
+	case !a.PathSet:
+		f.cause = "not found in " + defaultPath + ", which is searched because PATH is not set"
+	case a.Path == "":
+		f.cause = "PATH is empty, so only the working directory " + workingDirectory() + " was searched"
+	default:
+		f.cause = "not found in PATH (" + show(a.Path) + ")"
+	}
+	here := &probe{}
+	if here.explainFile("./"+a.Command).errno == 0 {
+		f.remedy = "write ./" + show(a.Command) + " to run the one in the working directory"
+	}
+	return a.Command, f
+}
+
+// How well a finding explains the outcome of a search.
+const (
+	irrelevant   = iota
+	unsearchable // the directory may not be searched, or the name is no name there
+	possible     // the search would have gone on from here
+	remembered   // likewise, with the errno that wins in the end
+	decisive     // this is what the search ended with
+)
+
+// rank tells how well a finding about a file in a directory of PATH explains the outcome of the search.
+func (p *probe) rank(f finding) int {
+	skipped := f.errno == unix.ENOENT || f.errno == unix.ENOTDIR
+	switch {
+	case f.absent && skipped:
+		return irrelevant
+	case p.got == 0 && f.absent:
+		return unsearchable
+	case p.got == 0 && skipped:
+		return possible
+	case p.got == 0 && f.errno == unix.EACCES:
+		return remembered
+	case p.got == 0:
+		return decisive
+	case f.absent && f.errno == p.got:
+		return unsearchable
+	case f.errno == p.got:
+		return decisive
+	case f.errno == 0:
+		return possible
+	}
+	return irrelevant
+}
+
+// inDirectory joins a directory of PATH and a name. An empty element is the working directory.
+func inDirectory(dir, name string) string {
+	switch {
+	case dir == "":
+		return name
+	case strings.HasSuffix(dir, "/"):
+		return dir + name
+	}
+	return dir + "/" + name
+}
