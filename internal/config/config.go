@@ -63,11 +63,13 @@ const (
 )
 
 // Problem is what is wrong, and where: in argv[Arg], or in the environment's string
-// Env where Arg is -1. The offending part is that string's bytes From to To.
+// Env where Arg is -1. The value that has the problem begins at byte Value of that
+// string, and the offending part of it is the string's bytes From to To.
 type Problem struct {
 	Code     Code
 	Reason   uint8
 	Arg, Env int
+	Value    int
 	From, To int
 }
 
@@ -76,6 +78,6 @@ type place struct{ arg, env, off int }
 
 func (p place) refuse(code Code, reason uint8, from, to int) Verdict {
 	return Verdict{Refuse, Problem{
-		Code: code, Reason: reason, Arg: p.arg, Env: p.env, From: p.off + from, To: p.off + to,
+		Code: code, Reason: reason, Arg: p.arg, Env: p.env, Value: p.off, From: p.off + from, To: p.off + to,
 	}}
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/fds"
+	"github.com/fdinit/fdinit/internal/rlimit"
+)
+
+// describeProblem finds words for a problem with the command line or the environment.
+func describeProblem(p config.Problem, args, environ []string) string {
+	if p.Code == config.NoCommand {
+		return "no command to run: see fdinit --help"
+	}
+	word := ""
+	if p.Arg >= 0 {
+		word = args[p.Arg]
+	} else {
+		word = environ[p.Env]
+	}
+	part := word[p.From:p.To]
+	switch p.Code {
+	case config.UnknownOption:
+		return fmt.Sprintf("unknown option %q: see fdinit --help, and put -- before a command that begins with a dash", dashed(part))
+	case config.MissingValue:
+		return fmt.Sprintf("option %s needs a value: allowed %s", dashed(part), allowedFor(dashed(part)))
+	case config.UnwantedValue:
+		return fmt.Sprintf("option %s takes no value: %q", dashed(part), word)
+	case config.Repeated:
+		return fmt.Sprintf("option %s is given more than once", dashed(part))
+	}
+	name := settingName(p, word, args)
+	value := word[p.Value:]
+	subject := fmt.Sprintf("%s %q", name, value)
+	if part != value {
+		subject += fmt.Sprintf(": %q", part)
+	}
+	switch p.Code {
+	case config.BadKeep:
+		return fmt.Sprintf("%s %v: allowed %s", subject, fds.Problem(p.Reason), allowedFor(name))
+	case config.BadLimit:
+		return fmt.Sprintf("%s %v: allowed %s", subject, rlimit.Problem(p.Reason), allowedFor(name))
+	case config.LimitTwice:
+		return fmt.Sprintf("%s limits a resource that is limited already: say it once", subject)
+	case config.BadSignal:
+		return fmt.Sprintf("%s is not a signal: allowed %s", subject, allowedFor(name))
+	case config.BadSwitch:
+		return fmt.Sprintf("%s is not a switch: allowed are 0 and 1", subject)
+	}
+	return fmt.Sprintf("%s is not understood", subject)
+}
+
+// dashed is an option's name as it is written: a clustered short option is given by
+// its letter alone.
+func dashed(name string) string {
+	if strings.HasPrefix(name, "-") {
+		return name
+	}
+	return "-" + name
+}
+
+// settingName is the option or variable that a value belongs to. It stands before the
+// value in the same word, or in the word before.
+func settingName(p config.Problem, word string, args []string) string {
+	if p.Arg < 0 {
+		name, _, _ := strings.Cut(word, "=")
+		return name
+	}
+	if p.Value == 0 {
+		word = args[p.Arg-1]
+	} else {
+		word = word[:p.Value]
+	}
+	if strings.HasPrefix(word, "--") {
+		return strings.TrimSuffix(word, "=")
+	}
+	return "-" + word[len(word)-1:]
+}
+
+// allowedFor says what values a setting takes, to follow the word "allowed".
+func allowedFor(name string) string {
+	switch name {
+	case "--nofile", "FDINIT_NOFILE":
+		return "are auto, keep and SOFT[:HARD], each a number or unlimited, SOFT also hard"
+	case "--rlimit", "FDINIT_RLIMIT":
+		return "is NAME=SOFT[:HARD], each a number or unlimited, SOFT also hard, with NAME one of " + strings.Join(resourceNames(), ", ")
+	case "--keep-fds", "FDINIT_KEEP_FDS":
+		return "are descriptors and ranges such as 3,5-7, or all"
+	case "-p", "--parent-death-signal":
+		return "are names such as TERM or SIGRTMIN+3 and numbers from 1 to 64"
+	}
+	return "is what fdinit --help says"
+}
+
+func resourceNames() []string {
+	names := make([]string, rlimit.Count)
+	for i := range names {
+		names[i] = strings.ToLower(strings.TrimPrefix(rlimit.Type(i), "RLIMIT_"))
+	}
+	return names
+}
