@@ -160,31 +160,62 @@ func literalARM64(w uint32, pc uint64) (addr uint64, size int, ok bool) {
 //	MOVD (base)(idx<<3), to
 //	JMP  (to)
 //
-// Nothing may branch to the middle of it, or the comparison would prove
-// nothing.
+// possibly with instructions around the BHI that leave idx and the flags alone.
+// Nothing may branch to the middle of it, or the comparison would prove nothing.
 func tableARM64(insts []Inst, words []uint32, i int, branchedTo map[uint64]bool) (Table, bool) {
 	if i < 5 || words[i]&0xfffffc1f != 0xd61f0000 {
 		return Table{}, false
 	}
-	for _, in := range insts[i-4 : i+1] {
+	for _, in := range insts[i-2 : i+1] {
 		if branchedTo[in.Addr] {
 			return Table{}, false
 		}
 	}
 	to := words[i] >> 5 & 31
-	load, add, adrp, hi, cmp := words[i-1], words[i-2], words[i-3], words[i-4], words[i-5]
+	load, add, adrp := words[i-1], words[i-2], words[i-3]
 	base, idx := load>>5&31, load>>16&31
 	switch {
-	case load&0xffe0fc00 != 0xf8607800, load&31 != to: // LDR to, [base, idx, LSL #3]
-	case add&0xff8003ff != 0x91000000|base<<5|base: // ADD base, base, #low
-	case adrp&0x9f00001f != 0x90000000|base: // ADRP base
-	case len(insts[i-3].Refs) != 1, base == idx:
-	case hi&0xff00001f != 0x54000008: // B.HI
-	case cmp&0xffc003ff != 0xf100001f|idx<<5: // SUBS xzr, idx, #max
-	default:
-		return Table{Addr: insts[i-3].Refs[0], Len: int(cmp>>10&0xfff) + 1}, true
+	case load&0xffe0fc00 != 0xf8607800, load&31 != to, base == idx, // LDR to, [base, idx, LSL #3]
+		add&0xff8003ff != 0x91000000|base<<5|base, // ADD base, base, #low
+		adrp&0x9f00001f != 0x90000000|base,        // ADRP base
+		len(insts[i-3].Refs) != 1:
+		return Table{}, false
+	}
+	guarded := false // the BHI was seen, the CMP is still to come
+	for j := i - 4; j >= 0; j-- {
+		if branchedTo[insts[j+1].Addr] {
+			break
+		}
+		switch w := words[j]; {
+		case !guarded && w&0xff00001f == 0x54000008: // B.HI
+			guarded = true
+		case guarded && w&0xffc003ff == 0xf100001f|idx<<5: // SUBS xzr, idx, #max
+			return Table{Addr: insts[i-3].Refs[0], Len: int(w>>10&0xfff) + 1}, true
+		case !keepsARM64(w, idx):
+			return Table{}, false
+		}
 	}
 	return Table{}, false
+}
+
+// keepsARM64 reports whether w is one of a few common instructions that leave the
+// flags alone, and reg too.
+func keepsARM64(w, reg uint32) bool {
+	writes := w&31 == reg
+	switch {
+	case w == 0xd503201f: // NOP
+		return true
+	case w&0x3fc00000 == 0x39000000, // STR, all integer sizes, unsigned offset
+		w&0x7fc00000 == 0x29000000: // STP, signed offset
+		return true
+	case w&0x3f000000 == 0x39000000, // LDR, all integer sizes, unsigned offset
+		w&0x7fe0ffe0 == 0x2a0003e0, // MOV (register)
+		w&0x1f800000 == 0x12800000, // MOVZ, MOVN, MOVK
+		w&0x3f000000 == 0x11000000, // ADD, SUB (immediate)
+		w&0x1f000000 == 0x10000000: // ADR, ADRP
+		return !writes
+	}
+	return false
 }
 
 // signed extends the two's complement number in the low bits of v.

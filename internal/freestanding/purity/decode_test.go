@@ -28,8 +28,10 @@ func TestDecodeAMD64(t *testing.T) {
 		{"return", []byte{0xc3}, []Inst{{Len: 1, Flow: Return}}},
 		{"far return", []byte{0xcb}, []Inst{{Len: 1, Flow: Unknown}}},
 		{"undefined", []byte{0x0f, 0x0b}, []Inst{{Len: 2, Flow: Trap}}},
+		{"breakpoint", []byte{0xcd, 0x03}, []Inst{{Len: 2, Flow: Trap}}},
 		{"old system call", []byte{0xcd, 0x80}, []Inst{{Len: 2, Flow: Unknown}}},
 		{"filler", []byte{0x90, 0xcc}, []Inst{{Len: 1, Pad: true}, {Addr: base + 1, Len: 1, Flow: Trap, Pad: true}}},
+		{"vector extension", []byte{0xc5, 0xf8, 0x77, 0xc3}, []Inst{{Len: 4, Flow: Unknown}}},
 		{"garbage", []byte{0x90, 0x06, 0xc3}, []Inst{{Len: 1, Pad: true}, {Addr: base + 1, Len: 2, Flow: Unknown}}},
 		{"cut off", []byte{0xe8, 0x00}, []Inst{{Len: 2, Flow: Unknown}}},
 	}
@@ -150,6 +152,10 @@ func TestSwitchARM64(t *testing.T) {
 		ok    bool
 	}{
 		{"as the compiler does", real, true},
+		{"with a store", slices.Insert(slices.Clone(real), 2, 0xf90043e1), true}, // MOVD R1, 128(RSP)
+		{"with a store in the guard", slices.Insert(slices.Clone(real), 1, 0xf90043e1), true},
+		{"the index is loaded anew", slices.Insert(slices.Clone(real), 2, 0xf94043e0), false}, // MOVD 128(RSP), R0
+		{"the flags are set anew", slices.Insert(slices.Clone(real), 1, 0xf100045f), false},   // CMP $1, R2
 		{"another index", with(0, 0xf100245f), false},
 		{"half of the index", with(0, 0x7100241f), false},
 		{"another condition", with(1, 0x54000683), false},

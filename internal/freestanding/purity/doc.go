@@ -27,7 +27,7 @@
 // keeps ADRP next to the instruction that adds the low twelve bits. Where one
 // of these does not hold the walk reports a violation, it never guesses.
 //
-// What it cannot see: a return address that assembly made up, and code the
+// What it cannot see: a pointer that is computed at run time, a return address that assembly made up, and code the
 // kernel is told to call (no signal handler is ever installed in freestanding
 // state; a handler's function would still be followed, its address is taken).
 //

@@ -96,6 +96,8 @@ var allow = []Rule{
 	{Name: "runtime.morestack", Why: "never called: stackguard0 of the zeroed g is below every stack"},
 	{Name: "runtime.morestack_noctxt", Why: "never called: stackguard0 of the zeroed g is below every stack"},
 	{Name: "runtime.gcWriteBarrier*", Why: "never called: runtime.writeBarrier is zero until a collection has started"},
+	{Name: "runtime.wbMove", Why: "never called: as gcWriteBarrier, the compiler puts it behind a test of runtime.writeBarrier"},
+	{Name: "runtime.wbZero", Why: "never called: as gcWriteBarrier, the compiler puts it behind a test of runtime.writeBarrier"},
 
 	{Name: "runtime.panicBounds", Why: "called only for an index out of range, a bug; it faults, and so ends the process"},
 	{Name: "runtime.panicIndex*", Why: "called only for an index out of range, a bug; it faults, and so ends the process"},
@@ -148,7 +150,6 @@ var hints = []Rule{
 	{Name: "runtime.typedslicecopy", Why: "copies pointers with the collector's help"},
 	{Name: "runtime.typedmemclr", Why: "clears pointers with the collector's help"},
 	{Name: "runtime.memclrHasPointers", Why: "clears pointers with the collector's help"},
-	{Name: "runtime.wb*", Why: "copies pointers with the collector's help"},
 	{Name: "runtime.bulkBarrier*", Why: "copies pointers with the collector's help"},
 	{Name: "runtime.decoderune", Why: "ranges over the runes of a string: range over its bytes"},
 	{Name: "runtime.entersyscall", Why: "tells the scheduler: use a RawSyscall"},

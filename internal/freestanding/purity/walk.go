@@ -54,6 +54,7 @@ func Walk(b *Binary, p *Policy) *Report {
 		from:     map[uint64]*node{},
 		opaque:   map[string]bool{},
 		packages: map[string]*node{},
+		scanned:  map[uint64]bool{},
 		reported: map[string]bool{},
 	}
 	w.follow(b.Entry(), nil)
@@ -85,6 +86,7 @@ type walker struct {
 	from     map[uint64]*node // by address of the function
 	opaque   map[string]bool
 	packages map[string]*node // and who was the first to touch it
+	scanned  map[uint64]bool  // variables, by address
 	reported map[string]bool
 	report   Report
 }
@@ -228,10 +230,25 @@ func (w *walker) variable(n *node, addr uint64) {
 	}
 	if w.policy.ours(obj.Name) {
 		w.touch(obj.Name, n)
+		w.scan(n, obj)
 		return
 	}
 	if _, ok := match(w.policy.Vars, obj.Name); !ok {
 		w.violation(ForeignVar, n, obj.Name, "a variable of another module, whose init functions have not run")
+	}
+}
+
+// scan judges what the initial value of a variable points to.
+func (w *walker) scan(n *node, obj Symbol) {
+	if w.scanned[obj.Addr] {
+		return
+	}
+	w.scanned[obj.Addr] = true
+	size := w.bin.ptrSize
+	for addr := (obj.Addr + size - 1) / size * size; addr+size <= obj.Addr+obj.Size; addr += size {
+		if to, ok := w.bin.pointer(addr); ok {
+			w.mention(n, to)
+		}
 	}
 }
 

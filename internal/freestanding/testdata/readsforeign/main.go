@@ -1,4 +1,5 @@
-// Readsforeign breaks the rule: the variable of x/sys has not been set up.
+// Readsforeign breaks the rule: the variable of x/sys has not been set up. A
+// pointer to it is no better.
 package main
 
 import (
@@ -11,9 +12,17 @@ import (
 
 func main() { entry.Entry() }
 
+var pointer = &unix.SocketDisableIPv6
+
 //go:linkname freestanding
 func freestanding(stack *uintptr) {
-	if unix.SocketDisableIPv6 {
+	if plainly() || hidden() {
 		*stack = 0
 	}
 }
+
+//go:noinline
+func plainly() bool { return unix.SocketDisableIPv6 }
+
+//go:noinline
+func hidden() bool { return *pointer }
