@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,7 +65,23 @@ func private(dir, name, path string) (string, error) {
 	}
 	// The name matters: fdinit answers in the dialect that it is called by.
 	to = filepath.Join(to, name)
-	return to, os.WriteFile(to, b, 0o755)
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	// In pieces of 32 KiB, as io.Copy and so the engines unpack a layer. From
+	// Linux 6.18 on a fault maps all of a large folio of the page cache, and
+	// the folios are as large as the writes that made them: after one write of
+	// the whole file RSS would be most of the file, whatever the init touches.
+	for chunk := range slices.Chunk(b, 32<<10) {
+		if _, err := f.Write(chunk); err != nil {
+			return "", err
+		}
+	}
+	// Until the file is on the disk, every page of it counts as dirty memory
+	// of whoever has it mapped.
+	return to, f.Sync()
 }
 
 // findContenders returns the bare command, the subject and every peer that is

@@ -101,7 +101,7 @@ func (r *Report) markdown(withCharts bool) string {
 	}
 	if len(r.Idle) > 0 {
 		line("## Idle")
-		line("One instance around `sleep infinity`, given 0, 1, 2 and %d descriptors that its parent forgot to close; wake-ups in %d s. Memory in kB.", leakedFiles, r.Sizes.WatchSeconds)
+		line("One instance around `sleep infinity`, given 0, 1, 2 and %d descriptors that its parent forgot to close; wake-ups in %d s. Memory in kB. Every init is a fresh copy, written as an engine unpacks a layer, so that nobody else shares its pages.", leakedFiles, r.Sizes.WatchSeconds)
 		chart("idle", "Memory of an idle init")
 		t := newTable("init", "RSS", "ratio", "PSS", "private dirty", "ratio", "private clean", "page tables", "threads", "wake-ups", "descriptors")
 		for _, x := range r.Idle {

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The subject of this run is the reference under fdinit's name, for it takes
+// the same command line: what is tested is the benchmark.
+func TestReport(t *testing.T) {
+	subject, err := exec.LookPath(referenceName)
+	if err != nil {
+		t.Skipf("ratios need the reference: %v", err)
+	}
+	w := programs(t, 1)
+	if _, err := runOnce([]string{w.staticTrue}, prepareSpawn(spawnOptions{pid1: true})); err != nil {
+		t.Skipf("no PID namespace can be made here: %v", err)
+	}
+	out := t.TempDir()
+	if err := run([]string{"-fdinit", subject, "-runs=3", "-quick", "-only=startup,size", "-out", out}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", "bench.json", "startup.svg", "faults.svg"} {
+		b, err := os.ReadFile(filepath.Join(out, name))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		host, _ := os.Hostname()
+		for _, private := range []string{subject, out, os.TempDir() + "/"} {
+			if strings.Contains(string(b), private) {
+				t.Errorf("%s tells of %s", name, private)
+			}
+		}
+		if len(host) > 3 && strings.Contains(string(b), host) {
+			t.Errorf("%s tells the host's name", name)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(out, "bench.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Report
+	if err := json.Unmarshal(b, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Command != "go run . -only=startup,size -quick=true -runs=3" {
+		t.Errorf("the command is %q", r.Command)
+	}
+	i := slices.IndexFunc(r.Startup, func(x StartupRow) bool { return x.Init == subjectName })
+	if i < 0 {
+		t.Fatal("the subject has no row")
+	}
+	// Whatever the machine's mood, a second program cannot come for nothing.
+	if x := r.Startup[i]; x.Faults.Median <= 0 || x.Syscalls == nil || *x.Syscalls <= 0 || x.Wall.Min <= 0 {
+		t.Errorf("an init costs nothing: %+v", x)
+	}
+	if i = slices.IndexFunc(r.FileSize, func(x SizeRow) bool { return x.Init == subjectName }); i < 0 || *r.FileSize[i].ImageBytes <= r.FileSize[i].Bytes {
+		t.Errorf("an image is no larger than its file: %+v", r.FileSize)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, args := range [][]string{
+		{"-only=idel"},
+		{"-runs=-1"},
+		{"stray"},
+		{"-fdinit=/nonexistent"},
+	} {
+		if err := run(args); err == nil {
+			t.Errorf("%q was accepted", args)
+		}
+	}
+}
+
+func TestArgv(t *testing.T) {
+	c := contender{path: "i", asPID1: []string{"--"}, asChild: []string{"-s", "--"}}
+	for _, tc := range []struct {
+		c    contender
+		pid1 bool
+		want string
+	}{
+		{c, true, "i|--|a|b"},
+		{c, false, "i|-s|--|a|b"},
+		{contender{}, true, "a|b"},
+		{contender{path: "i", asPID1: []string{"-main"}, oneWord: true}, true, "i|-main|a b"},
+	} {
+		if got := strings.Join(tc.c.argv([]string{"a", "b"}, tc.pid1), "|"); got != tc.want {
+			t.Errorf("argv is %q, want %q", got, tc.want)
+		}
+	}
+}
