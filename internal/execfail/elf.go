@@ -284,7 +284,7 @@ func loaderOf(path string) (libc, remedy string) {
 	case strings.HasPrefix(name, "ld-musl-"):
 		libc = "musl, the C library of Alpine"
 	case strings.HasPrefix(path, "/nix/store/"), strings.HasPrefix(path, "/gnu/store/"):
-		return "another file system", "include its whole closure or link it statically"
+		return "Nix or Guix", "include its whole closure or link it statically"
 	case strings.HasPrefix(name, "ld-linux"), strings.HasPrefix(name, "ld64.so."), name == "ld.so.1":
 		libc = "glibc"
 	case strings.HasPrefix(name, "ld-uClibc"), strings.HasPrefix(name, "ld64-uClibc"):

@@ -271,7 +271,7 @@ func (p *probe) elf(file *regular, head []byte, path, subject string, level int)
 		}
 		return f
 	}
-	f = p.examine(name, next, level+1, true)
+	f = p.examine(name, next, level, true) // the kernel does not count loaders
 	if f.errno == unix.ENOENT && f.absent {
 		libc, remedy := loaderOf(name)
 		if libc != "" {

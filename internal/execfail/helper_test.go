@@ -111,12 +111,40 @@ func (s step) take() error {
 		return os.Chdir(s.Arg)
 	case "forget capability":
 		return unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0)
-	case "limit processes":
-		return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: uint64(n), Max: uint64(n)})
+	case "crowd user":
+		return crowd(n)
 	case "refuse execve":
 		return refuseExecve(n)
 	}
 	return fmt.Errorf("unknown step")
+}
+
+// crowd becomes a user who has more processes than RLIMIT_NPROC allows. That is judged when the user id changes, before
+// this thread counts itself: another thread has to be there already.
+func crowd(uid int) error {
+	if err := syscall.Setgroups(nil); err != nil {
+		return err
+	}
+	if err := syscall.Setresgid(uid, uid, uid); err != nil {
+		return err
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	there := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		var err error
+		if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)); errno != 0 {
+			err = errno
+		}
+		there <- err
+		select {}
+	}()
+	if err := <-there; err != nil {
+		return err
+	}
+	return syscall.Setresuid(uid, uid, uid)
 }
 
 // refuseExecve installs a seccomp filter that answers execve with an errno.
