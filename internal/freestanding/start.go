@@ -26,6 +26,8 @@ type Outcome struct {
 }
 
 // state is everything that outlives start or that the assembly of Entry needs.
+//
+//lint:ignore U1000 the assembly uses its fields
 type state struct {
 	// blankG stands for the runtime's g, whose size in Go 1.26 is under 512 bytes.
 	// threadLocal[0] is the slot that points at it where g has no register of its own.
@@ -45,6 +47,8 @@ var process state
 func Result() Outcome { return process.outcome }
 
 // start is the whole life of an init. It returns if the process is to become hosted.
+//
+//lint:ignore U1000 called by Entry
 func start(sp unsafe.Pointer) {
 	// First of all: until every signal is blocked, the kernel drops those sent to PID 1.
 	inherited, errno := sys.SetSignalMask(sys.AllSignals)

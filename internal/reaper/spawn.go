@@ -32,6 +32,8 @@ func (s *Supervisor) spawn() bool {
 
 // child turns the vforked process into the workload. It is called by the assembly of
 // vfork, so that the parent's frames stay as they were, and does not return.
+//
+//lint:ignore U1000 called by vfork
 func child(s *Supervisor) {
 	s.inChild = true
 	s.takeForeground()

@@ -1,0 +1,71 @@
+# Everything a developer does, by name. "make help" lists the targets.
+
+MODULE  := github.com/fdinit/fdinit
+COMMIT  := $(shell git rev-parse --short=7 HEAD 2>/dev/null)
+GO      := go
+GOARCH  ?= $(shell $(GO) env GOARCH)
+TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+FUZZTIME ?= 30s
+
+# The same flags give the same bytes on any machine.
+BUILD := CGO_ENABLED=0 GOARCH=$(GOARCH) $(GO) build -trimpath -buildvcs=false \
+	-ldflags='-s -w -buildid= -E=$(MODULE)/internal/freestanding.Entry -X main.commit=$(COMMIT)'
+
+# Modules of tests and tools, beside the binary's own.
+MODULES := $(patsubst %/go.mod,%,$(filter-out tools/go.mod,$(wildcard */go.mod */*/go.mod)))
+
+.PHONY: help build demo test unit e2e fuzz bench bench-check format lint tidy clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+build: ## build bin/fdinit, static, in one file, with its own entry point
+	@mkdir -p bin
+	$(BUILD) -o bin/fdinit ./cmd/fdinit
+
+demo: build ## show the main job: a leaky, oversized environment before and after
+	@sh test/demo/demo.sh bin/fdinit
+
+test: unit e2e ## run every test that needs only Go and Linux
+
+unit: ## test the packages, and the freestanding rule on the linked binary
+	$(GO) vet ./...
+	$(GO) test ./...
+
+e2e: build ## test the binary as a real PID 1
+	cd test/e2e && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test ./...
+
+fuzz: ## run every fuzz test for FUZZTIME (30s)
+	@$(GO) list -f '{{.ImportPath}} {{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}' ./... >/dev/null
+	@grep -rlE '^func Fuzz' --include='*_test.go' cmd internal | while read -r file; do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
+			echo "fuzzing $$name for $(FUZZTIME)"; \
+			$(GO) test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
+
+bench: build ## measure side by side with the other inits (installs nothing)
+	cd bench && $(GO) run . -fdinit ../bin/fdinit -out ../docs/bench
+
+bench-check: build ## check that the ratios that the README claims still hold
+	cd bench && $(GO) run . -fdinit ../bin/fdinit -check claims.json
+
+format: ## format the code
+	$(TOOL) gofumpt -w .
+
+lint: ## look for what the compiler lets pass
+	@test -z "$$($(TOOL) gofumpt -l . | tee /dev/stderr)"
+	$(GO) vet ./...
+	GOARCH=arm64 $(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	@for module in $(MODULES); do \
+		echo "checking $$module"; \
+		(cd $$module && $(GO) vet ./... && $(TOOL) staticcheck ./...) || exit 1; \
+	done
+
+tidy: ## make every go.mod say what is used
+	$(GO) mod tidy
+	@for module in $(MODULES) tools; do (cd $$module && $(GO) mod tidy) || exit 1; done
+
+clean: ## remove what was built
+	rm -rf bin
