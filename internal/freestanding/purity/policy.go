@@ -82,6 +82,7 @@ var allow = []Rule{
 	{Name: "internal/runtime/syscall/linux.Syscall6", Follow: true, Why: "assembly: the system call and nothing else"},
 
 	{Name: "math/bits.*", Follow: true, Why: "arithmetic: what a CPU without the instruction needs"},
+	{Name: "internal/stringslite.*", Follow: true, Why: "what is left of strings.Cut and its like after inlining"},
 	{Name: "type:.eq.*", Follow: true, Why: "the compiler's == for a struct or an array"},
 
 	{Name: "runtime.memmove", Why: "assembly without state; CPU features still read as absent, so it takes the baseline path"},
@@ -110,6 +111,7 @@ var allow = []Rule{
 
 var vars = []Rule{
 	{Name: "runtime.writeBarrier", Why: "zero means no collection is running, which is the truth"},
+	{Name: "runtime.zeroVal", Why: "a block of zeros that is never written; == compares with it"},
 	{Name: "runtime.x86HasPOPCNT", Why: "zero means absent: the compiler's portable code runs"},
 	{Name: "runtime.x86HasSSE41", Why: "zero means absent: the compiler's portable code runs"},
 	{Name: "runtime.x86HasFMA", Why: "zero means absent: the compiler's portable code runs"},
@@ -134,6 +136,8 @@ var hints = []Rule{
 	{Name: "runtime.typeAssert*", Why: "asserts an interface type"},
 	{Name: "runtime.interfaceSwitch*", Why: "switches on an interface type"},
 	{Name: "runtime.panicdottype*", Why: "asserts the type in an interface"},
+	{Name: "runtime.strmin", Why: "min of strings: compare them"},
+	{Name: "runtime.strmax", Why: "max of strings: compare them"},
 	{Name: "runtime.efaceeq", Why: "compares interfaces"},
 	{Name: "runtime.ifaceeq", Why: "compares interfaces"},
 	{Name: "runtime.makechan*", Why: "uses a channel"},

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -35,8 +36,11 @@ func freestanding(stack *uintptr) {
 	var a, b record
 	a.name, b.name = arg, names[argc%len(names)]
 	b.digest[argc] = byte(argc)
-	if a == b {
+	if a == b || b.digest == [64]byte{} {
 		n++
+	}
+	if key, value, ok := strings.Cut(arg, "="); ok {
+		a.name, a.value = key, value
 	}
 	link(&a)
 	if arg < names[1] {
