@@ -82,7 +82,6 @@ var allow = []Rule{
 	{Name: "internal/runtime/syscall/linux.Syscall6", Follow: true, Why: "assembly: the system call and nothing else"},
 
 	{Name: "math/bits.*", Follow: true, Why: "arithmetic: what a CPU without the instruction needs"},
-	{Name: "internal/stringslite.*", Follow: true, Why: "what is left of strings.Cut and its like after inlining"},
 	{Name: "type:.eq.*", Follow: true, Why: "the compiler's == for a struct or an array"},
 
 	{Name: "runtime.memmove", Why: "assembly without state; CPU features still read as absent, so it takes the baseline path"},
@@ -158,6 +157,7 @@ var hints = []Rule{
 	{Name: "runtime.decoderune", Why: "ranges over the runes of a string: range over its bytes"},
 	{Name: "runtime.entersyscall", Why: "tells the scheduler: use a RawSyscall"},
 	{Name: "runtime.exitsyscall", Why: "tells the scheduler: use a RawSyscall"},
+	{Name: "internal/stringslite.*", Why: "searching for a string needs internal/bytealg.MaxLen, which an init function sets; search for a byte"},
 	{Name: "fmt.*", Why: "fmt allocates, reflects and locks"},
 	{Name: "os.*", Why: "os needs its init functions and the scheduler"},
 	{Name: "errors.*", Why: "errors allocates"},

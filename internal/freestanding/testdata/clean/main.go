@@ -39,8 +39,8 @@ func freestanding(stack *uintptr) {
 	if a == b || b.digest == [64]byte{} {
 		n++
 	}
-	if key, value, ok := strings.Cut(arg, "="); ok {
-		a.name, a.value = key, value
+	if i := strings.IndexByte(arg, '='); i > 0 {
+		a.name, a.value = arg[:i], arg[i+1:]
 	}
 	link(&a)
 	if arg < names[1] {
