@@ -6,15 +6,17 @@ GO      := go
 GOARCH  ?= $(shell $(GO) env GOARCH)
 TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 FUZZTIME ?= 30s
+TESTFLAGS ?=
 
-# The same flags give the same bytes on any machine.
-BUILD := CGO_ENABLED=0 GOARCH=$(GOARCH) $(GO) build -trimpath -buildvcs=false \
+# The same flags give the same bytes on any machine. GOAMD64=v1 is what the freestanding
+# rule test has checked.
+BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 $(GO) build -trimpath -buildvcs=false \
 	-ldflags='-s -w -buildid= -E=$(MODULE)/internal/freestanding.Entry -X main.commit=$(COMMIT)'
 
 # Modules of tests and tools, beside the binary's own.
 MODULES := $(patsubst %/go.mod,%,$(filter-out tools/go.mod,$(wildcard */go.mod */*/go.mod)))
 
-.PHONY: help build demo test unit e2e fuzz bench bench-check format lint tidy clean
+.PHONY: help build demo test unit e2e emulated reproducible fuzz bench bench-check format lint tidy clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,13 +32,27 @@ test: unit e2e ## run every test that needs only Go and Linux
 
 unit: ## test the packages, and the freestanding rule on the linked binary
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test $(TESTFLAGS) ./...
 
 e2e: build ## test the binary as a real PID 1
-	cd test/e2e && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test ./...
+	cd test/e2e && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test $(TESTFLAGS) ./...
+
+emulated: ## run the arm64 binary under qemu-user (apt: qemu-user-static)
+	$(MAKE) --no-print-directory build-arm64
+	sh test/emulated/run.sh qemu-aarch64-static bin/fdinit-arm64
+
+build-%:
+	@mkdir -p bin
+	$(subst GOARCH=$(GOARCH),GOARCH=$*,$(BUILD)) -o bin/fdinit-$* ./cmd/fdinit
+
+reproducible: ## build twice, in two places, and compare
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	cp -r cmd internal go.mod go.sum "$$work"; \
+	$(BUILD) -o "$$work/here" ./cmd/fdinit; \
+	(cd "$$work" && GOCACHE="$$work/cache" $(BUILD) -o "$$work/there" ./cmd/fdinit); \
+	cmp "$$work/here" "$$work/there"; chmod -R u+w "$$work"; echo "reproducible: $$(sha256sum <"$$work/here")"
 
 fuzz: ## run every fuzz test for FUZZTIME (30s)
-	@$(GO) list -f '{{.ImportPath}} {{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}' ./... >/dev/null
 	@grep -rlE '^func Fuzz' --include='*_test.go' cmd internal | while read -r file; do \
 		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 			echo "fuzzing $$name for $(FUZZTIME)"; \

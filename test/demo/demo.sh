@@ -7,7 +7,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; }
 
 # A workload that tells what it was given.
-report='echo "open files:      $(ls /proc/$$/fd | tr "\n" " ")"
+report='printf "open files:      "; ls -x /proc/$$/fd
 echo "limit (soft):    $(ulimit -Sn)"
 echo "limit (hard):    $(ulimit -Hn)"'
 
