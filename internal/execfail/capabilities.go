@@ -80,11 +80,11 @@ func (p *probe) fileCapabilities() (cause, remedy string) {
 	if unix.Statfs(program.path, &fs) != nil || uint64(fs.Flags)&unix.ST_NOSUID != 0 {
 		return "", "" // ignored there
 	}
-	inheritable := ownInheritable()
+	own, _ := ownCapabilities()
 	var lacking []string
 	for n := range 64 {
 		bit := uint64(1) << n
-		if caps.permitted&bit == 0 || caps.inheritable&inheritable&bit != 0 {
+		if caps.permitted&bit == 0 || caps.inheritable&own.inheritable&bit != 0 {
 			continue
 		}
 		// EINVAL: this kernel does not know the capability, and ignores it in files too.
@@ -100,12 +100,17 @@ func (p *probe) fileCapabilities() (cause, remedy string) {
 		"allow them or remove them from the file with setcap -r"
 }
 
-// ownInheritable is this process's inheritable set, empty if unknown.
-func ownInheritable() uint64 {
+// capabilitySets are two of the capability sets of this thread.
+type capabilitySets struct{ effective, inheritable uint64 }
+
+func ownCapabilities() (capabilitySets, bool) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if unix.Capget(&header, &data[0]) != nil {
-		return 0
+		return capabilitySets{}, false
 	}
-	return uint64(data[0].Inheritable) | uint64(data[1].Inheritable)<<32
+	return capabilitySets{
+		effective:   uint64(data[0].Effective) | uint64(data[1].Effective)<<32,
+		inheritable: uint64(data[0].Inheritable) | uint64(data[1].Inheritable)<<32,
+	}, true
 }

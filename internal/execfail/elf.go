@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -125,6 +126,10 @@ func (h *header) interpreter(r io.ReaderAt, size int64) ([]byte, finding) {
 		}
 		if length < 2 || length > unix.PathMax {
 			return corrupt("the name of its ELF loader has %d bytes", length)
+		}
+		if off > math.MaxInt64 {
+			// The kernel's read refuses a negative position.
+			return nil, finding{errno: unix.EINVAL, cause: "a corrupt ELF file (the name of its ELF loader is at a negative position)"}
 		}
 		if off > uint64(size) || uint64(size)-off < length {
 			return nil, finding{

@@ -33,7 +33,9 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 		return finding{errno: unix.EACCES, cause: subject + " is " + kindOf(st.Mode) + ", not a regular file"}
 	}
 	var fs unix.Statfs_t
-	if unix.Statfs(path, &fs) == nil && uint64(fs.Flags)&unix.ST_NOEXEC != 0 {
+	if unix.Statfs(path, &fs) != nil {
+		p.unsure = true
+	} else if uint64(fs.Flags)&unix.ST_NOEXEC != 0 {
 		f := finding{errno: unix.EACCES, remedy: "mount it without noexec or use another directory"}
 		if point := mountPoint(path, &st); point != "" {
 			f.cause = subject + " is on " + show(point) + ", which is mounted noexec"
@@ -42,8 +44,12 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 		}
 		return f
 	}
-	if !mayExecute(path) {
+	switch access(path) {
+	case nil:
+	case unix.EACCES:
 		return refused(subject, &st)
+	default:
+		p.unsure = true
 	}
 	p.chain = append(p.chain, link{path: path, subject: subject, loader: loader})
 	if level > maxLevels {

@@ -188,8 +188,8 @@ func TestOtherUser(t *testing.T) {
 		judge(t, dir, ask(t, scenario{Command: c.command, Steps: as}), c.errno, c.want)
 	}
 	path := closed + ":" + dir
-	judge(t, dir, ask(t, scenario{Command: "nothing", Path: path, PathSet: true, Steps: as}), unix.EACCES,
-		"exec DIR/closed/nothing: permission denied: uid 1234, gid 1234 may not search the directory DIR/closed (mode 0700, owner 0:0), and nothing is nowhere else in PATH: give this user search permission (x) on it")
+	judge(t, dir, ask(t, scenario{Command: "tool", Path: path, PathSet: true, Steps: as}), unix.EACCES,
+		"exec DIR/closed/tool: permission denied: uid 1234, gid 1234 may not search the directory DIR/closed (mode 0700, owner 0:0), and tool is nowhere else in PATH: give this user search permission (x) on it")
 	judge(t, dir, ask(t, scenario{Command: "mine", Path: path, PathSet: true, Steps: as}), unix.EACCES,
 		"exec DIR/mine: permission denied: it may not be executed by uid 1234, gid 1234 (mode 0700, owner 0:0): give this user execute permission (x)")
 }
@@ -387,7 +387,7 @@ func TestNoShell(t *testing.T) {
 	judge(t, "", ask(t, scenario{Command: "/foreign", Steps: steps}), unix.ENOEXEC,
 		"exec /foreign: exec format error: it is built for "+another()+", this machine is "+(&probe{}).machine()+": choose the image for this platform or install binfmt_misc emulation")
 	judge(t, "", ask(t, scenario{Command: "run", Steps: steps}), unix.ENOENT,
-		"exec run: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set")
+		"exec run: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set: write ./run to run the one in the working directory")
 
 	t.Chdir(dir)
 	p := &probe{got: unix.ENOENT}
@@ -497,7 +497,7 @@ func TestTooManyProcesses(t *testing.T) {
 	dir := reachable(t)
 	put(t, 0o755, "#!/bin/sh\n", dir, "run")
 	o := ask(t, scenario{Command: dir + "/run", Self: true, Steps: []step{{"crowd user", "54321"}}})
-	judge(t, dir, o, unix.EAGAIN, "exec DIR/run: resource temporarily unavailable: uid 54321 has more processes than RLIMIT_NPROC (0) allows: raise the limit or stop other processes of this user")
+	judge(t, dir, o, unix.EAGAIN, "exec DIR/run: resource temporarily unavailable: this is the answer when uid 54321 has more processes than RLIMIT_NPROC (0) allows: raise the limit or stop other processes of this user")
 }
 
 // The errnos that a test cannot bring about: at least nothing wrong is said.
@@ -554,5 +554,57 @@ func TestMagicLinks(t *testing.T) {
 	e := Explain(Attempt{Command: name, Errno: try(Attempt{Command: name})})
 	if e.Status != 127 || e.Cause != "" {
 		t.Errorf("%s", e)
+	}
+}
+
+// Root without capabilities is a user like any other.
+func TestRootWithoutCapabilities(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	put(t, 0o700, "#!/bin/sh\n", dir, "run")
+	if err := os.Chown(dir+"/run", 1234, 1234); err != nil {
+		t.Skip("cannot give the file away: ", err)
+	}
+	steps := []step{{"lose capability", fmt.Sprint(unix.CAP_DAC_OVERRIDE)}, {"lose capability", fmt.Sprint(unix.CAP_DAC_READ_SEARCH)}}
+	judge(t, dir, ask(t, scenario{Command: dir + "/run", Steps: steps}), unix.EACCES,
+		"exec DIR/run: permission denied: it may not be executed by uid 0, gid 0 without cap_dac_override (mode 0700, owner 1234:1234): give this user execute permission (x)")
+}
+
+// An emulator that was registered without flag F has to exist in every container.
+func TestMissingEmulator(t *testing.T) {
+	dir := t.TempDir()
+	mount := makeDir(t, 0o755, dir, "binfmt")
+	m := platform(t, another())
+	put(t, 0o755, m.bytes(), dir, "run")
+	rule := fmt.Sprintf(`%s :test:M:18:\x%02x\x%02x::/no/such/qemu:`, mount, m.bytes()[18], m.bytes()[19])
+	o := ask(t, scenario{
+		Command: dir + "/run", Namespace: true,
+		Steps: []step{{"mount binfmt_misc", mount}, {"register emulator", rule}},
+	})
+	judge(t, dir, o, unix.ENOENT, "exec DIR/run: no such file or directory: it is built for "+another()+", this machine is "+(&probe{}).machine()+
+		", and the emulator that binfmt_misc names for it does not exist here: choose the image for this platform or register the emulator with binfmt_misc's flag F")
+}
+
+// A 32-bit program runs or not as the kernel is built; only if the kernel refuses its format is that the cause.
+func TestNarrowProgram(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("builds a 386 program")
+	}
+	dir := t.TempDir()
+	m := platform(t, "386")
+	put(t, 0o755, m.bytes(), dir, "static")
+	m.loader = "/none/ld-linux.so.2\x00"
+	put(t, 0o755, m.bytes(), dir, "dynamic")
+	a := Attempt{Command: dir + "/dynamic"}
+	a.Errno = try(a)
+	want := "its ELF loader /none/ld-linux.so.2 is missing (the program is built for glibc)"
+	if a.Errno == unix.ENOEXEC {
+		want = "it is built for 386, which this amd64 machine does not run"
+	}
+	if got := Explain(a); got.Cause != want {
+		t.Errorf("%s", got)
+	}
+	if got := Explain(Attempt{Command: dir + "/static", Errno: unix.ENOEXEC}); got.Cause != "it is built for 386, which this amd64 machine does not run" {
+		t.Errorf("%s", got)
 	}
 }

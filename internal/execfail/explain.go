@@ -121,6 +121,7 @@ type probe struct {
 	got     syscall.Errno // the kernel's answer, 0 if unknown
 	chain   []link        // the files that exec opens one after another, as far as they exist
 	unread  bool          // a file of the chain may be executed but not read, so what follows it is unknown
+	unsure  bool          // the kernel refused to tell about mode or mount of a file of the chain
 	native  string        // cached by machine()
 	shTried bool          // /bin/sh is being looked at: no recursion
 }
@@ -133,7 +134,7 @@ type link struct {
 
 // explainFile looks at one named file and returns the defect that matches the kernel's answer, if there is one.
 func (p *probe) explainFile(path string) finding {
-	p.chain, p.unread = p.chain[:0], false
+	p.chain, p.unread, p.unsure = p.chain[:0], false, false
 	return p.match(p.examine(path, "it", 0, false))
 }
 
@@ -165,14 +166,7 @@ func (p *probe) severalWords(a Attempt) string {
 	if len(words) < 2 {
 		return ""
 	}
-	first := &probe{}
-	var f finding
-	if strings.Contains(words[0], "/") {
-		f = first.explainFile(words[0])
-	} else {
-		_, f = first.explainSearch(Attempt{Command: words[0], Path: a.Path, PathSet: a.PathSet})
-	}
-	if f.errno != 0 {
+	if !executableWord(words[0], a) {
 		return ""
 	}
 	return "give the command " + show(words[0]) + " and its arguments as separate words"
@@ -191,7 +185,7 @@ func (p *probe) fromErrno(a Attempt, file string) finding {
 		f.remedy = "start it after the writer has closed it"
 	case unix.EACCES:
 		switch {
-		case len(p.chain) == 0:
+		case len(p.chain) == 0 || p.unsure:
 		case p.unread:
 			f.cause = "its mode and mount allow it, and it cannot be read to look further"
 		default:
@@ -213,7 +207,7 @@ func (p *probe) fromErrno(a Attempt, file string) finding {
 	case unix.EAGAIN:
 		// Since Linux 3.1 execve fails so after a change of the user id that went beyond the limit.
 		if n, ok := softLimit(unix.RLIMIT_NPROC); ok {
-			f.cause = fmt.Sprintf("uid %d has more processes than RLIMIT_NPROC (%d) allows", unix.Getuid(), n)
+			f.cause = fmt.Sprintf("this is the answer when uid %d has more processes than RLIMIT_NPROC (%d) allows", unix.Getuid(), n)
 			f.remedy = "raise the limit or stop other processes of this user"
 		}
 	case unix.ENOMEM:

@@ -3,6 +3,7 @@ package execfail
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,8 @@ type scenario struct {
 	Steps   []step
 	// Self executes in the helper's own place instead of a child: for what belongs to the process, not to its children.
 	Self bool
+	// Namespace puts the helper into a user namespace of its own, with a mount namespace.
+	Namespace bool
 }
 
 type step struct{ Do, Arg string }
@@ -111,6 +114,20 @@ func (s step) take() error {
 		return os.Chdir(s.Arg)
 	case "forget capability":
 		return unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(n), 0, 0, 0)
+	case "lose capability":
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		if err := unix.Capget(&header, &data[0]); err != nil {
+			return err
+		}
+		data[n/32].Effective &^= 1 << (n % 32)
+		data[n/32].Permitted &^= 1 << (n % 32)
+		return unix.Capset(&header, &data[0])
+	case "mount binfmt_misc":
+		return unix.Mount("binfmt_misc", s.Arg, "binfmt_misc", 0, "")
+	case "register emulator":
+		where, rule, _ := strings.Cut(s.Arg, " ")
+		return os.WriteFile(where+"/register", []byte(rule), 0)
 	case "crowd user":
 		return crowd(n)
 	case "refuse execve":
@@ -174,9 +191,19 @@ func ask(t *testing.T, s scenario) outcome {
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), helperVariable+"="+string(text))
+	if s.Namespace {
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	if s.Namespace && errors.Is(err, syscall.EPERM) {
+		t.Skip("user namespaces are not allowed here: ", err)
+	}
 	if err != nil {
 		t.Fatalf("helper: %v\n%s%s", err, out, stderr.String())
 	}

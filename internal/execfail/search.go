@@ -23,10 +23,7 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 		rank int
 	}
 	var best candidate
-	for i, dir := range strings.SplitN(list, ":", maxElements+1) {
-		if i == maxElements {
-			break
-		}
+	for _, dir := range elements(list) {
 		c := candidate{file: inDirectory(dir, a.Command)}
 		c.p = probe{got: p.got}
 		c.f = c.p.explainFile(c.file)
@@ -42,7 +39,7 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 		best.f.cause += ", and " + show(a.Command) + " is nowhere else in PATH"
 	}
 	if best.rank > 0 {
-		p.chain, p.unread = best.p.chain, best.p.unread
+		p.chain, p.unread, p.unsure = best.p.chain, best.p.unread, best.p.unsure
 		return best.file, best.f
 	}
 
@@ -58,11 +55,40 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 	default:
 		f.cause = "not found in PATH (" + show(a.Path) + ")"
 	}
-	here := &probe{}
-	if here.explainFile("./"+a.Command).errno == 0 {
+	if executable("./" + a.Command) {
 		f.remedy = "write ./" + show(a.Command) + " to run the one in the working directory"
 	}
 	return a.Command, f
+}
+
+// elements are the directories of a PATH.
+func elements(list string) []string {
+	dirs := strings.SplitN(list, ":", maxElements+1)
+	return dirs[:min(len(dirs), maxElements)]
+}
+
+// executable tells whether there is a regular file with execute permission, without looking into it: for advice about
+// files that exec did not touch.
+func executable(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && access(path) == nil
+}
+
+// executableWord tells whether a word alone would be a command.
+func executableWord(word string, a Attempt) bool {
+	if strings.Contains(word, "/") {
+		return executable(word)
+	}
+	list := a.Path
+	if !a.PathSet {
+		list = defaultPath
+	}
+	for _, dir := range elements(list) {
+		if executable(inDirectory(dir, word)) {
+			return true
+		}
+	}
+	return false
 }
 
 // How well a finding explains the outcome of a search.

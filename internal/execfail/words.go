@@ -45,9 +45,15 @@ func workingDirectory() string {
 	return show(string(bytes.TrimRight(buf[:n], "\x00")))
 }
 
-// who names the identity by which the kernel judged.
+// who names the identity by which the kernel judged. That root needs a capability to pass over the mode is what people
+// do not expect who drop all of them.
 func who() string {
-	return fmt.Sprintf("uid %d, gid %d", unix.Geteuid(), unix.Getegid())
+	uid := unix.Geteuid()
+	s := fmt.Sprintf("uid %d, gid %d", uid, unix.Getegid())
+	if c, ok := ownCapabilities(); ok && uid == 0 && c.effective&(1<<unix.CAP_DAC_OVERRIDE) == 0 {
+		s += " without cap_dac_override"
+	}
+	return s
 }
 
 // owned describes who owns a file and what its mode is.
@@ -74,8 +80,8 @@ func modeGrants(st *unix.Stat_t) bool {
 	return st.Mode&0o001 != 0
 }
 
-// mayExecute asks the kernel for the execute permission, with the effective identity as exec uses it. (Before Linux 5.8
+// access asks the kernel for the execute permission, with the effective identity as exec uses it. (Before Linux 5.8
 // and under a seccomp filter that does not know faccessat2, x/sys answers from the mode bits.)
-func mayExecute(path string) bool {
-	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) == nil
+func access(path string) error {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
 }
