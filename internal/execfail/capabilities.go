@@ -1,18 +1,20 @@
 package execfail
 
 import (
-	"encoding/binary"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
 // capabilityNames are the names of the capabilities by number (linux/capability.h, up to Linux 5.9).
-var capabilityNames = strings.Fields(`chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap
-	linux_immutable net_bind_service net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot
-	sys_ptrace sys_pacct sys_admin sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease audit_write
-	audit_control setfcap mac_override mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_restore`)
+var capabilityNames = [...]string{
+	"chown", "dac_override", "dac_read_search", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
+	"linux_immutable", "net_bind_service", "net_broadcast", "net_admin", "net_raw", "ipc_lock", "ipc_owner",
+	"sys_module", "sys_rawio", "sys_chroot", "sys_ptrace", "sys_pacct", "sys_admin", "sys_boot", "sys_nice",
+	"sys_resource", "sys_time", "sys_tty_config", "mknod", "lease", "audit_write", "audit_control", "setfcap",
+	"mac_override", "mac_admin", "syslog", "wake_alarm", "block_suspend", "audit_read", "perfmon", "bpf",
+	"checkpoint_restore",
+}
 
 func capabilityName(n int) string {
 	if n < len(capabilityNames) {
@@ -33,7 +35,11 @@ func parseCapabilities(b []byte) (fileCaps, bool) {
 	if len(b) < 12 {
 		return c, false
 	}
-	magic := binary.LittleEndian.Uint32(b)
+	word := func(i int) uint64 {
+		b := b[4*i:]
+		return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+	}
+	magic := word(0)
 	words := 2
 	switch magic >> 24 {
 	case 1:
@@ -46,8 +52,8 @@ func parseCapabilities(b []byte) (fileCaps, bool) {
 		return c, false
 	}
 	for i := range words {
-		c.permitted |= uint64(binary.LittleEndian.Uint32(b[4+8*i:])) << (32 * i)
-		c.inheritable |= uint64(binary.LittleEndian.Uint32(b[8+8*i:])) << (32 * i)
+		c.permitted |= word(1+2*i) << (32 * i)
+		c.inheritable |= word(2+2*i) << (32 * i)
 	}
 	c.effective = magic&1 != 0
 	return c, true
@@ -81,7 +87,7 @@ func (p *probe) fileCapabilities() (cause, remedy string) {
 		return "", "" // ignored there
 	}
 	own, _ := ownCapabilities()
-	var lacking []string
+	list := ""
 	for n := range 64 {
 		bit := uint64(1) << n
 		if caps.permitted&bit == 0 || caps.inheritable&own.inheritable&bit != 0 {
@@ -89,13 +95,15 @@ func (p *probe) fileCapabilities() (cause, remedy string) {
 		}
 		// EINVAL: this kernel does not know the capability, and ignores it in files too.
 		if in, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(n), 0, 0, 0); err == nil && in == 0 {
-			lacking = append(lacking, capabilityName(n))
+			if list != "" {
+				list += ", "
+			}
+			list += capabilityName(n)
 		}
 	}
-	if len(lacking) == 0 {
+	if list == "" {
 		return "", ""
 	}
-	list := strings.Join(lacking, ", ")
 	return program.subject + " has file capabilities that this container does not allow (" + list + ")",
 		"allow them or remove them from the file with setcap -r"
 }

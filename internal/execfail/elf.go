@@ -1,14 +1,12 @@
 package execfail
 
 import (
-	"bytes"
-	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,7 +30,7 @@ const (
 
 // header is what exec looks at in an ELF header.
 type header struct {
-	order   binary.ByteOrder
+	big     bool // big-endian
 	wide    bool // 64 bits
 	machine uint16
 	phoff   uint64
@@ -41,36 +39,35 @@ type header struct {
 }
 
 // parseHeader reads an ELF header. The second result is not empty if no kernel executes the file: it completes "it is …".
-func parseHeader(head []byte, size int64) (header, string) {
+func parseHeader(head string, size int64) (header, string) {
 	var h header
 	if len(head) < headerSize32 {
-		return h, fmt.Sprintf("a truncated ELF file of %d bytes", size)
+		return h, truncated(size)
 	}
 	switch head[4] {
 	case 1:
 	case 2:
 		h.wide = true
 	default:
-		return h, fmt.Sprintf("a corrupt ELF file (its class is %d, neither 32 nor 64 bits)", head[4])
+		return h, corrupt("its class is " + decimal(int(head[4])) + ", neither 32 nor 64 bits")
 	}
 	switch head[5] {
 	case 1:
-		h.order = binary.LittleEndian
 	case 2:
-		h.order = binary.BigEndian
+		h.big = true
 	default:
-		return h, fmt.Sprintf("a corrupt ELF file (its byte order is %d, neither little nor big endian)", head[5])
+		return h, corrupt("its byte order is " + decimal(int(head[5])) + ", neither little nor big endian")
 	}
 	if h.wide && len(head) < headerSize64 {
-		return h, fmt.Sprintf("a truncated ELF file of %d bytes", size)
+		return h, truncated(size)
 	}
-	h.machine = h.order.Uint16(head[18:])
+	h.machine = uint16(h.read(head, 18, 2))
 	if h.wide {
-		h.phoff, h.phsize, h.phnum = h.order.Uint64(head[32:]), h.order.Uint16(head[54:]), h.order.Uint16(head[56:])
+		h.phoff, h.phsize, h.phnum = h.read(head, 32, 8), uint16(h.read(head, 54, 2)), uint16(h.read(head, 56, 2))
 	} else {
-		h.phoff, h.phsize, h.phnum = uint64(h.order.Uint32(head[28:])), h.order.Uint16(head[42:]), h.order.Uint16(head[44:])
+		h.phoff, h.phsize, h.phnum = h.read(head, 28, 4), uint16(h.read(head, 42, 2)), uint16(h.read(head, 44, 2))
 	}
-	switch kind := h.order.Uint16(head[16:]); kind {
+	switch kind := h.read(head, 16, 2); kind {
 	case typeExecutable, typeDynamic:
 		return h, ""
 	case typeRelocatable:
@@ -78,80 +75,92 @@ func parseHeader(head []byte, size int64) (header, string) {
 	case typeCore:
 		return h, "a core dump"
 	default:
-		return h, fmt.Sprintf("a corrupt ELF file (its type is %d)", kind)
+		return h, corrupt("its type is " + decimal(kind))
 	}
 }
 
-// programSize is the size of one program header.
-func (h *header) programSize() int {
+// read reads a number of so many bytes.
+func (h *header) read(s string, at, bytes int) uint64 {
+	var n uint64
+	for i := range bytes {
+		if h.big {
+			n = n<<8 | uint64(s[at+i])
+		} else {
+			n |= uint64(s[at+i]) << (8 * i)
+		}
+	}
+	return n
+}
+
+func corrupt(how string) string { return "a corrupt ELF file (" + how + ")" }
+
+func truncated(size int64) string { return "a truncated ELF file of " + decimal(size) + " bytes" }
+
+// interpreter returns the name of the ELF loader, if the program needs one. The cause of a finding completes "it is …".
+func (h *header) interpreter(r io.ReaderAt, size int64) (string, bool, finding) {
+	bad := func(errno syscall.Errno, cause string) (string, bool, finding) {
+		return "", false, finding{errno: errno, cause: cause}
+	}
+	each := programSize32
 	if h.wide {
-		return programSize64
+		each = programSize64
 	}
-	return programSize32
-}
-
-// interpreter returns the name of the ELF loader, nil if the program needs none. The cause of a finding completes "it is …".
-func (h *header) interpreter(r io.ReaderAt, size int64) ([]byte, finding) {
-	corrupt := func(format string, args ...any) ([]byte, finding) {
-		return nil, finding{errno: unix.ENOEXEC, cause: "a corrupt ELF file (" + fmt.Sprintf(format, args...) + ")"}
-	}
-	each := h.programSize()
 	total := each * int(h.phnum)
 	switch {
 	case int(h.phsize) != each:
-		return corrupt("its program headers have %d bytes, not %d", h.phsize, each)
+		return bad(unix.ENOEXEC, corrupt("its program headers have "+decimal(int(h.phsize))+" bytes, not "+decimal(each)))
 	case h.phnum == 0:
-		return corrupt("it has no program headers")
+		return bad(unix.ENOEXEC, corrupt("it has no program headers"))
 	case total > maxPrograms:
-		return corrupt("it has %d program headers", h.phnum)
+		return bad(unix.ENOEXEC, corrupt("it has "+decimal(int(h.phnum))+" program headers"))
 	case h.phoff > uint64(size) || uint64(size)-h.phoff < uint64(total):
-		return nil, finding{
-			errno: unix.ENOEXEC,
-			cause: fmt.Sprintf("a truncated ELF file of %d bytes (its program headers are beyond the end)", size),
-		}
+		return bad(unix.ENOEXEC, truncated(size)+" (its program headers are beyond the end)")
 	}
-	table := make([]byte, total)
-	if _, err := r.ReadAt(table, int64(h.phoff)); err != nil && err != io.EOF {
-		return nil, finding{}
+	table, ok := readString(r, total, int64(h.phoff))
+	if !ok {
+		return bad(0, "")
 	}
-	for ; len(table) > 0; table = table[each:] {
-		if h.order.Uint32(table) != programInterpreter {
+	for ; table != ""; table = table[each:] {
+		if h.read(table, 0, 4) != programInterpreter {
 			continue
 		}
 		var off, length uint64
 		if h.wide {
-			off, length = h.order.Uint64(table[8:]), h.order.Uint64(table[32:])
+			off, length = h.read(table, 8, 8), h.read(table, 32, 8)
 		} else {
-			off, length = uint64(h.order.Uint32(table[4:])), uint64(h.order.Uint32(table[16:]))
+			off, length = h.read(table, 4, 4), h.read(table, 16, 4)
 		}
-		if length < 2 || length > unix.PathMax {
-			return corrupt("the name of its ELF loader has %d bytes", length)
-		}
-		if off > math.MaxInt64 {
+		switch {
+		case length < 2 || length > unix.PathMax:
+			return bad(unix.ENOEXEC, corrupt("the name of its ELF loader has "+decimal(length)+" bytes"))
+		case off > math.MaxInt64:
 			// The kernel's read refuses a negative position.
-			return nil, finding{errno: unix.EINVAL, cause: "a corrupt ELF file (the name of its ELF loader is at a negative position)"}
+			return bad(unix.EINVAL, corrupt("the name of its ELF loader is at a negative position"))
+		case off > uint64(size) || uint64(size)-off < length:
+			return bad(unix.EIO, truncated(size)+" (the name of its ELF loader is beyond the end)")
 		}
-		if off > uint64(size) || uint64(size)-off < length {
-			return nil, finding{
-				errno: unix.EIO,
-				cause: fmt.Sprintf("a truncated ELF file of %d bytes (the name of its ELF loader is beyond the end)", size),
-			}
-		}
-		name := make([]byte, length)
-		if _, err := r.ReadAt(name, int64(off)); err != nil && err != io.EOF {
-			return nil, finding{}
+		name, ok := readString(r, int(length), int64(off))
+		if !ok {
+			return bad(0, "")
 		}
 		if name[length-1] != 0 {
-			return corrupt("the name of its ELF loader does not end")
+			return bad(unix.ENOEXEC, corrupt("the name of its ELF loader does not end"))
 		}
-		return name[:bytes.IndexByte(name, 0)], finding{}
+		return name[:strings.IndexByte(name, 0)], true, finding{}
 	}
-	return nil, finding{}
+	return bad(0, "")
+}
+
+// readString reads so many bytes, which the size of the file promises.
+func readString(r io.ReaderAt, length int, at int64) (string, bool) {
+	b := make([]byte, length)
+	n, _ := r.ReadAt(b, at)
+	return string(b), n == length
 }
 
 // name is the platform of a program, spelled as image platforms are.
 func (h *header) name() string {
-	little := h.order == binary.LittleEndian
+	little := !h.big
 	pick := func(wide, narrow string) string {
 		if h.wide {
 			return wide
@@ -218,7 +227,7 @@ func (h *header) name() string {
 	case 0x9026:
 		return "alpha"
 	}
-	return fmt.Sprintf("ELF machine %d", h.machine)
+	return "ELF machine " + decimal(int(h.machine))
 }
 
 // machine names this machine in the same spelling: uname tells, because fdinit itself may be a 32-bit program.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -115,7 +116,7 @@ func (m image) bytes() string {
 func TestPlatformNames(t *testing.T) {
 	for name := range machines {
 		m := platform(t, name)
-		h, broken := parseHeader([]byte(m.bytes()), int64(len(m.bytes())))
+		h, broken := parseHeader(m.bytes(), int64(len(m.bytes())))
 		if broken != "" {
 			t.Errorf("%s: %s", name, broken)
 		}
@@ -138,7 +139,7 @@ func TestPlatformNames(t *testing.T) {
 		{999, 2, 1, "ELF machine 999"},
 	} {
 		m := image{class: c.class, data: c.data, kind: typeDynamic, machine: c.machine, phsize: -1, phnum: -1}
-		h, broken := parseHeader([]byte(m.bytes()), 1000)
+		h, broken := parseHeader(m.bytes(), 1000)
 		if broken != "" || h.name() != c.want {
 			t.Errorf("machine %d is called %q (%s), expected %q", c.machine, h.name(), broken, c.want)
 		}
@@ -177,13 +178,13 @@ func TestInterpreterOfBothClasses(t *testing.T) {
 	for _, name := range []string{"amd64", "386", "s390x"} {
 		m := platform(t, name)
 		m.loader = "/lib/ld-some.so.1\x00"
-		b := []byte(m.bytes())
+		b := m.bytes()
 		h, broken := parseHeader(b, int64(len(b)))
 		if broken != "" {
 			t.Fatal(broken)
 		}
-		got, f := h.interpreter(bytes.NewReader(b), int64(len(b)))
-		if f.errno != 0 || string(got) != "/lib/ld-some.so.1" {
+		got, ok, f := h.interpreter(strings.NewReader(b), int64(len(b)))
+		if f.errno != 0 || !ok || got != "/lib/ld-some.so.1" {
 			t.Errorf("%s: loader %q, finding %+v", name, got, f)
 		}
 	}
@@ -206,15 +207,15 @@ func FuzzELF(f *testing.F) {
 	f.Add([]byte(elfMagic))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		size := int64(len(b))
-		h, broken := parseHeader(b[:min(len(b), headSize)], size)
+		h, broken := parseHeader(string(b[:min(len(b), headSize)]), size)
 		if broken != "" {
 			return
 		}
-		name, found := h.interpreter(bytes.NewReader(b), size)
-		if found.errno != 0 && (found.cause == "" || name != nil) {
+		name, ok, found := h.interpreter(bytes.NewReader(b), size)
+		if found.errno != 0 && (found.cause == "" || ok) {
 			t.Errorf("finding without words or with a name: %+v %q", found, name)
 		}
-		if !bytes.Contains(b, name) || bytes.IndexByte(name, 0) >= 0 {
+		if !bytes.Contains(b, []byte(name)) || strings.IndexByte(name, 0) >= 0 {
 			t.Errorf("the loader's name %q is not in the file", name)
 		}
 		if h.name() == "" {

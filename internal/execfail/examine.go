@@ -1,7 +1,6 @@
 package execfail
 
 import (
-	"fmt"
 	"strings"
 	"syscall"
 
@@ -53,7 +52,7 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 	}
 	p.chain = append(p.chain, link{path: path, subject: subject, loader: loader})
 	if level > maxLevels {
-		return finding{errno: unix.ELOOP, cause: fmt.Sprintf("its interpreters are scripts themselves, more than %d deep", maxLevels)}
+		return finding{errno: unix.ELOOP, cause: "its interpreters are scripts themselves, more than " + decimal(maxLevels) + " deep"}
 	}
 
 	file, err := openRegular(path)
@@ -77,9 +76,9 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 	switch {
 	case loader:
 		return p.loader(file, head, subject)
-	case strings.HasPrefix(string(head), "#!"):
+	case strings.HasPrefix(head, "#!"):
 		return p.script(head, path, subject, level)
-	case strings.HasPrefix(string(head), elfMagic):
+	case strings.HasPrefix(head, elfMagic):
 		return p.elf(file, head, path, subject, level)
 	}
 	return unknownFormat(head, subject)
@@ -133,7 +132,7 @@ func unreachable(path, subject string, pl place) finding {
 		f.cause = cannot + "the symbolic link " + show(pl.at) + " leads back to itself"
 	case manyLinks:
 		f.absent = false
-		f.cause = fmt.Sprintf("%smore than %d symbolic links lead to it", cannot, maxLinks)
+		f.cause = cannot + "more than " + decimal(maxLinks) + " symbolic links lead to it"
 	case notDirectory:
 		f.cause = cannot + show(pl.at) + " is not a directory"
 	case noSearch:
@@ -144,9 +143,9 @@ func unreachable(path, subject string, pl place) finding {
 		}
 		f.remedy = "give this user search permission (x) on it"
 	case longName:
-		f.cause = fmt.Sprintf("%sthe name %s has %d bytes, more than its file system allows", cannot, show(pl.at), len(pl.at))
+		f.cause = cannot + "the name " + show(pl.at) + " has " + decimal(len(pl.at)) + " bytes, more than its file system allows"
 	case longPath:
-		f.cause = fmt.Sprintf("%sthe path has %d bytes, at most %d are allowed", cannot, len(pl.at), unix.PathMax-1)
+		f.cause = cannot + "the path has " + decimal(len(pl.at)) + " bytes, at most " + decimal(unix.PathMax-1) + " are allowed"
 	}
 	return f
 }
@@ -161,65 +160,49 @@ func refused(subject string, st *unix.Stat_t) finding {
 	f := finding{errno: unix.EACCES}
 	switch {
 	case st.Mode&0o111 == 0:
-		f.cause = fmt.Sprintf("%s has no execute permission for anybody (%s)", subject, owned(st))
+		f.cause = subject + " has no execute permission for anybody (" + owned(st) + ")"
 		f.remedy = "make it executable with chmod +x"
 	case !modeGrants(st):
-		f.cause = fmt.Sprintf("%s may not be executed by %s (%s)", subject, who(), owned(st))
+		f.cause = subject + " may not be executed by " + who() + " (" + owned(st) + ")"
 		f.remedy = "give this user execute permission (x)"
 	default:
-		f.cause = fmt.Sprintf("%s may not be executed by %s although its mode allows it (%s), "+
-			"which leaves an access control list or a security module", subject, who(), owned(st)) + confinement()
+		f.cause = subject + " may not be executed by " + who() + " although its mode allows it (" + owned(st) +
+			"), which leaves an access control list or a security module" + confinement()
 	}
 	return f
 }
 
 // script looks at a file that starts with #!.
-func (p *probe) script(head []byte, path, subject string, level int) finding {
-	interpreter, bad := parseShebang(head)
-	whose := "its"
+func (p *probe) script(head, path, subject string, level int) finding {
+	name, bad := parseShebang(head)
+	line := "its #! line"
 	if subject != "it" {
-		whose = "the interpreter " + show(path) + " has a #! line that"
+		line = "the #! line of " + show(path)
 	}
 	switch bad {
 	case shebangLong:
-		f := finding{errno: unix.ENOEXEC, remedy: "shorten the path of the interpreter"}
-		if whose == "its" {
-			f.cause = fmt.Sprintf("its #! line does not end within the %d bytes that the kernel reads", headSize)
-		} else {
-			f.cause = fmt.Sprintf("%s does not end within the %d bytes that the kernel reads", whose, headSize)
+		return finding{
+			errno: unix.ENOEXEC, cause: line + " does not end within the " + decimal(headSize) + " bytes that the kernel reads",
+			remedy: "shorten the path of the interpreter",
 		}
-		return f
 	case shebangEmpty:
-		f := finding{errno: unix.ENOEXEC}
-		if whose == "its" {
-			f.cause = "its #! line names no interpreter"
-		} else {
-			f.cause = whose + " names no interpreter"
-		}
-		if interpreter == nil {
-			return f
-		}
-		// Without a newline the kernel goes on and opens an empty name, which is the working directory (or, on some
-		// kernels, nothing).
-		f.errno = unix.EACCES
+		return finding{errno: unix.ENOEXEC, cause: line + " names no interpreter"}
+	case shebangUnnamed:
+		// The kernel goes on and opens an empty name, which is the working directory (or, on some kernels, nothing).
+		f := finding{errno: unix.EACCES, cause: line + " names no interpreter"}
 		if p.got == unix.ENOENT || p.got == unix.ENOEXEC {
 			f.errno = p.got
 		}
 		return f
 	}
 
-	name := string(interpreter)
 	next := "its interpreter " + show(name)
 	if subject != "it" {
 		next = "the interpreter " + show(name) + " of " + show(path)
 	}
 	f := p.examine(name, next, level+1, false)
 	if f.errno == unix.ENOENT && strings.HasSuffix(name, "\r") {
-		f.cause = "its #! line ends in a carriage return"
-		if subject != "it" {
-			f.cause = "the #! line of " + show(path) + " ends in a carriage return"
-		}
-		f.cause += ", so its interpreter would be " + show(name)
+		f.cause = line + " ends in a carriage return, so its interpreter would be " + show(name)
 		f.remedy = "convert the file to Unix line endings, for example with dos2unix"
 	}
 	// However the interpreter fails, the script itself is there.
@@ -228,7 +211,7 @@ func (p *probe) script(head []byte, path, subject string, level int) finding {
 }
 
 // elf looks at a file that starts as an ELF file does.
-func (p *probe) elf(file *regular, head []byte, path, subject string, level int) finding {
+func (p *probe) elf(file *regular, head, path, subject string, level int) finding {
 	h, broken := parseHeader(head, file.size)
 	if broken != "" {
 		return finding{errno: unix.ENOEXEC, cause: subject + " is " + broken}
@@ -257,15 +240,14 @@ func (p *probe) elf(file *regular, head []byte, path, subject string, level int)
 			}
 		}
 	}
-	interpreter, f := h.interpreter(file, file.size)
+	name, ok, f := h.interpreter(file, file.size)
 	if f.errno != 0 {
 		f.cause = subject + " is " + f.cause
 		return f
 	}
-	if interpreter == nil {
+	if !ok {
 		return finding{}
 	}
-	name := string(interpreter)
 	next := "its ELF loader " + show(name)
 	if subject != "it" {
 		next = "the ELF loader " + show(name) + " of " + show(path)
@@ -290,11 +272,11 @@ func (p *probe) elf(file *regular, head []byte, path, subject string, level int)
 }
 
 // loader looks at the header of an ELF loader: the kernel maps it beside the program, so it must be ELF for the same machine.
-func (p *probe) loader(file *regular, head []byte, subject string) finding {
+func (p *probe) loader(file *regular, head, subject string) finding {
 	if file.size < int64(nativeHeaderSize) {
-		return finding{errno: unix.EIO, cause: fmt.Sprintf("%s has only %d bytes", subject, file.size)}
+		return finding{errno: unix.EIO, cause: subject + " has only " + decimal(file.size) + " bytes"}
 	}
-	if !strings.HasPrefix(string(head), elfMagic) {
+	if !strings.HasPrefix(head, elfMagic) {
 		return finding{errno: unix.ELIBBAD, cause: subject + " is not an ELF file"}
 	}
 	h, broken := parseHeader(head, file.size)

@@ -15,7 +15,6 @@
 package execfail
 
 import (
-	"fmt"
 	"strings"
 	"syscall"
 
@@ -59,16 +58,13 @@ type Explanation struct {
 
 // String is the whole explanation on one line, lower case and without a period, fit to follow "fdinit: ".
 func (e Explanation) String() string {
-	var b strings.Builder
-	b.WriteString("exec ")
-	b.WriteString(show(e.File))
-	for _, part := range []string{e.Reason, e.Cause, e.Remedy} {
+	s := "exec " + show(e.File)
+	for _, part := range [...]string{e.Reason, e.Cause, e.Remedy} {
 		if part != "" {
-			b.WriteString(": ")
-			b.WriteString(part)
+			s += ": " + part
 		}
 	}
-	return b.String()
+	return s
 }
 
 // Explain finds out why the attempt failed. It never panics and takes bounded time on any file.
@@ -162,14 +158,11 @@ func (p *probe) match(f finding) finding {
 
 // severalWords advises on "ls -l" given as one word, the classic slip in an exec-form ENTRYPOINT.
 func (p *probe) severalWords(a Attempt) string {
-	words := strings.Fields(a.Command)
-	if len(words) < 2 {
+	i := indexAny(a.Command, " \t")
+	if i <= 0 || !executableWord(a.Command[:i], a) {
 		return ""
 	}
-	if !executableWord(words[0], a) {
-		return ""
-	}
-	return "give the command " + show(words[0]) + " and its arguments as separate words"
+	return "give the command " + show(a.Command[:i]) + " and its arguments as separate words"
 }
 
 // fromErrno says what the errno and the state of this process allow to say, after the file has shown no defect that
@@ -207,20 +200,20 @@ func (p *probe) fromErrno(a Attempt, file string) finding {
 	case unix.EAGAIN:
 		// Since Linux 3.1 execve fails so after a change of the user id that went beyond the limit.
 		if n, ok := softLimit(unix.RLIMIT_NPROC); ok {
-			f.cause = fmt.Sprintf("this is the answer when uid %d has more processes than RLIMIT_NPROC (%d) allows", unix.Getuid(), n)
+			f.cause = "this is the answer when uid " + decimal(unix.Getuid()) + " has more processes than RLIMIT_NPROC (" + decimal(n) + ") allows"
 			f.remedy = "raise the limit or stop other processes of this user"
 		}
 	case unix.ENOMEM:
 		if n, ok := softLimit(unix.RLIMIT_AS); ok {
-			f.cause = fmt.Sprintf("the address space limit RLIMIT_AS is %d bytes", n)
+			f.cause = "the address space limit RLIMIT_AS is " + decimal(n) + " bytes"
 		}
 	case unix.EMFILE:
 		if n, ok := softLimit(unix.RLIMIT_NOFILE); ok {
-			f.cause = fmt.Sprintf("the descriptor limit RLIMIT_NOFILE is %d", n)
+			f.cause = "the descriptor limit RLIMIT_NOFILE is " + decimal(n)
 		}
 	case unix.ENFILE:
 		if used, limit, ok := openFiles(); ok {
-			f.cause = fmt.Sprintf("the whole system has %d of at most %d files open (fs.file-max)", used, limit)
+			f.cause = "the whole system has " + decimal(used) + " of at most " + decimal(limit) + " files open (fs.file-max)"
 		}
 	}
 	return f
@@ -240,12 +233,13 @@ func tooBig(a Attempt) string {
 		}
 	}
 	single := int64(unix.Getpagesize()) * 32 // MAX_ARG_STRLEN
-	limits := fmt.Sprintf("%d bytes are allowed for all arguments and environment strings (%s), %d for each", total, why, single)
+	limits := decimal(total) + " bytes are allowed for all arguments and environment strings (" + why + "), " + decimal(single) + " for each"
 	if a.Args <= 0 || a.ArgBytes <= 0 {
 		return limits
 	}
+	these := decimal(a.Args) + " arguments and environment strings take " + decimal(a.ArgBytes) + " bytes"
 	if a.ArgBytes > total {
-		return fmt.Sprintf("%d arguments and environment strings take %d bytes, more than the %d allowed (%s)", a.Args, a.ArgBytes, total, why)
+		return these + ", more than the " + decimal(total) + " allowed (" + why + ")"
 	}
-	return fmt.Sprintf("%d arguments and environment strings take %d bytes; %s", a.Args, a.ArgBytes, limits)
+	return these + "; " + limits
 }

@@ -55,11 +55,11 @@ func (r *regular) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // head reads the part by which the kernel tells formats apart.
-func (r *regular) head() ([]byte, error) {
+func (r *regular) head() (string, error) {
 	b := make([]byte, headSize)
 	n, err := r.ReadAt(b, 0)
 	if err == io.EOF {
 		err = nil
 	}
-	return b[:n], err
+	return string(b[:n]), err
 }

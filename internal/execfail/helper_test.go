@@ -181,6 +181,7 @@ func refuseExecve(errno int) error {
 // ask runs a scenario in a helper.
 func ask(t *testing.T, s scenario) outcome {
 	t.Helper()
+	kernelRuns(t)
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
@@ -303,6 +304,18 @@ func judge(t *testing.T, dir string, o outcome, errno syscall.Errno, want string
 	}
 	if o.Explanation.Status != status {
 		t.Errorf("status %d, expected %d", o.Explanation.Status, status)
+	}
+}
+
+// kernelRuns skips a test where the kernel does not run the programs of the platform that the test is built for: under
+// an emulator of user space. There the kernel's answers are those of another platform.
+func kernelRuns(t *testing.T) {
+	t.Helper()
+	m := native(t)
+	m.loader = "/no/such/loader\x00"
+	name := put(t, 0o755, m.bytes(), t.TempDir(), "probe")
+	if errno := forkExec(name, []string{name}); errno != unix.ENOENT {
+		t.Skip("the kernel does not run programs for " + runtime.GOARCH + ": this is an emulator")
 	}
 }
 

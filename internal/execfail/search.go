@@ -63,8 +63,13 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 
 // elements are the directories of a PATH.
 func elements(list string) []string {
-	dirs := strings.SplitN(list, ":", maxElements+1)
-	return dirs[:min(len(dirs), maxElements)]
+	var dirs []string
+	for more := true; more && len(dirs) < maxElements; {
+		var dir string
+		dir, list, more = strings.Cut(list, ":")
+		dirs = append(dirs, dir)
+	}
+	return dirs
 }
 
 // executable tells whether there is a regular file with execute permission, without looking into it: for advice about

@@ -1,8 +1,6 @@
 package execfail
 
 import (
-	"bytes"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -12,15 +10,15 @@ import (
 const maxMountInfo = 1 << 20
 
 // readProc reads at most limit bytes of a file under /proc, nothing if it is not there.
-func readProc(path string, limit int) []byte {
+func readProc(path string, limit int) string {
 	file, err := openRegular(path)
 	if err != nil {
-		return nil
+		return ""
 	}
 	defer file.close()
 	b := make([]byte, limit)
 	n, _ := file.ReadAt(b, 0)
-	return b[:n]
+	return string(b[:n])
 }
 
 // softLimit is a finite soft limit of this process.
@@ -34,13 +32,26 @@ func softLimit(resource int) (uint64, bool) {
 
 // openFiles reads how many files the system has open and may have.
 func openFiles() (used, limit uint64, ok bool) {
-	f := strings.Fields(string(readProc("/proc/sys/fs/file-nr", 256)))
-	if len(f) != 3 {
-		return 0, 0, false
+	table := readProc("/proc/sys/fs/file-nr", 256)
+	used, ok1 := number(field(table, 0), 10)
+	limit, ok2 := number(field(table, 2), 10)
+	return used, limit, ok1 && ok2
+}
+
+// field is the n-th word of a line.
+func field(line string, n int) string {
+	const blanks = " \t\n"
+	for {
+		line = skip(line, blanks)
+		i := indexAny(line, blanks)
+		if i < 0 {
+			i = len(line)
+		}
+		if n == 0 || line == "" {
+			return line[:i]
+		}
+		n, line = n-1, line[i:]
 	}
-	used, err1 := strconv.ParseUint(f[0], 10, 64)
-	limit, err2 := strconv.ParseUint(f[2], 10, 64)
-	return used, limit, err1 == nil && err2 == nil
 }
 
 // seccompActive tells whether this process has a seccomp filter.
@@ -58,9 +69,17 @@ func confinement() string {
 }
 
 // parseLabel returns a label that confines: "docker-default (enforce)" of AppArmor or a context of SELinux.
-func parseLabel(b []byte) string {
-	label, _, _ := strings.Cut(strings.TrimRight(string(b), "\x00\n"), "\n")
-	if strings.HasSuffix(label, " (enforce)") || strings.Count(label, ":") >= 2 {
+func parseLabel(label string) string {
+	if i := indexAny(label, "\n\x00"); i >= 0 {
+		label = label[:i]
+	}
+	colons := 0
+	for i := range len(label) {
+		if label[i] == ':' {
+			colons++
+		}
+	}
+	if strings.HasSuffix(label, " (enforce)") || colons >= 2 {
 		return label
 	}
 	return ""
@@ -89,15 +108,18 @@ func mountPoint(path string, st *unix.Stat_t) string {
 }
 
 // parseMountInfo finds the mount point of a mount that has the option noexec.
-func parseMountInfo(table []byte, id uint64) string {
-	for line := range bytes.Lines(table) {
-		f := bytes.Fields(line)
-		if len(f) < 6 || string(f[0]) != strconv.FormatUint(id, 10) {
+func parseMountInfo(table string, id uint64) string {
+	for table != "" {
+		var line string
+		line, table, _ = strings.Cut(table, "\n")
+		if n, ok := number(field(line, 0), 10); !ok || n != id {
 			continue
 		}
-		for _, option := range bytes.Split(f[5], []byte(",")) {
-			if string(option) == "noexec" {
-				return unescape(f[4])
+		for options, more := field(line, 5), true; more; {
+			var option string
+			option, options, more = strings.Cut(options, ",")
+			if option == "noexec" {
+				return unescape(field(line, 4))
 			}
 		}
 		return ""
@@ -106,17 +128,17 @@ func parseMountInfo(table []byte, id uint64) string {
 }
 
 // unescape undoes the octal escapes of blanks and backslashes in the mount table.
-func unescape(b []byte) string {
-	var s strings.Builder
-	for i := 0; i < len(b); i++ {
-		if b[i] == '\\' && i+3 < len(b) {
-			if n, err := strconv.ParseUint(string(b[i+1:i+4]), 8, 8); err == nil {
-				s.WriteByte(byte(n))
+func unescape(s string) string {
+	var b []byte
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, ok := number(s[i+1:i+4], 8); ok && n < 256 {
+				b = append(b, byte(n))
 				i += 3
 				continue
 			}
 		}
-		s.WriteByte(b[i])
+		b = append(b, s[i])
 	}
-	return s.String()
+	return string(b)
 }

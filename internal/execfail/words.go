@@ -1,11 +1,9 @@
 package execfail
 
 import (
-	"bytes"
-	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,22 +15,54 @@ const maxShown = 300
 func show(name string) string {
 	cut := ""
 	if len(name) > maxShown {
-		name, cut = strings.ToValidUTF8(name[:maxShown], ""), "..."
+		name, cut = withoutPartialRune(name[:maxShown]), "..."
 	}
 	if name == "" {
 		return `""`
 	}
-	plain := true
 	for _, r := range name {
-		if r == unicode.ReplacementChar || r == '"' || r == '\\' || unicode.IsSpace(r) || !strconv.IsPrint(r) {
-			plain = false
-			break
+		if r == utf8.RuneError || r == '"' || r == '\\' || r == ' ' || !strconv.IsPrint(r) {
+			return strconv.Quote(name) + cut
 		}
 	}
-	if plain {
-		return name + cut
+	return name + cut
+}
+
+// decimal writes a number.
+func decimal[N int | int64 | uint64](n N) string {
+	return strconv.FormatUint(uint64(n), 10)
+}
+
+// indexAny is the first position in s of one of the bytes of set, or -1. The functions of package strings for sets know
+// runes, which this package has no use for.
+func indexAny(s, set string) int {
+	for i := range len(s) {
+		if strings.IndexByte(set, s[i]) >= 0 {
+			return i
+		}
 	}
-	return strconv.Quote(name) + cut
+	return -1
+}
+
+// skip drops the bytes of set at the beginning of s.
+func skip(s, set string) string {
+	for s != "" && strings.IndexByte(set, s[0]) >= 0 {
+		s = s[1:]
+	}
+	return s
+}
+
+// number reads an unsigned number that s consists of, with digits of the given base.
+func number(s string, base uint64) (uint64, bool) {
+	var n uint64
+	for i := range len(s) {
+		digit := uint64(s[i]) - '0'
+		if digit >= base || n > 1<<56 {
+			return 0, false
+		}
+		n = n*base + digit
+	}
+	return n, s != ""
 }
 
 // workingDirectory names the working directory.
@@ -42,14 +72,14 @@ func workingDirectory() string {
 	if err != nil || n < 1 {
 		return "(which cannot be found)"
 	}
-	return show(string(bytes.TrimRight(buf[:n], "\x00")))
+	return show(unix.ByteSliceToString(buf[:n]))
 }
 
 // who names the identity by which the kernel judged. That root needs a capability to pass over the mode is what people
 // do not expect who drop all of them.
 func who() string {
 	uid := unix.Geteuid()
-	s := fmt.Sprintf("uid %d, gid %d", uid, unix.Getegid())
+	s := "uid " + decimal(uid) + ", gid " + decimal(unix.Getegid())
 	if c, ok := ownCapabilities(); ok && uid == 0 && c.effective&(1<<unix.CAP_DAC_OVERRIDE) == 0 {
 		s += " without cap_dac_override"
 	}
@@ -58,7 +88,11 @@ func who() string {
 
 // owned describes who owns a file and what its mode is.
 func owned(st *unix.Stat_t) string {
-	return fmt.Sprintf("mode %#04o, owner %d:%d", st.Mode&0o7777, st.Uid, st.Gid)
+	mode := strconv.FormatUint(uint64(st.Mode&0o7777), 8)
+	for len(mode) < 4 {
+		mode = "0" + mode
+	}
+	return "mode " + mode + ", owner " + decimal(uint64(st.Uid)) + ":" + decimal(uint64(st.Gid))
 }
 
 // modeGrants tells whether the mode bits alone give this process the execute or search permission. Capabilities,

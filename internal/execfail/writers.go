@@ -1,10 +1,6 @@
 package execfail
 
 import (
-	"fmt"
-	"io"
-	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,8 +19,8 @@ const (
 func (p *probe) busy() string {
 	deadline := time.Now().Add(searchTime)
 	for _, l := range p.chain {
-		if pids := writers(l.path, deadline); len(pids) > 0 {
-			return l.subject + " is open for writing in " + strings.Join(pids, ", ")
+		if list := writers(l.path, deadline); list != "" {
+			return l.subject + " is open for writing in " + list
 		}
 	}
 	switch len(p.chain) {
@@ -39,19 +35,20 @@ func (p *probe) busy() string {
 
 // writers looks through /proc for processes that have a file open for writing. The names of the descriptors are
 // compared first: they cost no access to the file systems behind them, which may hang.
-func writers(path string, deadline time.Time) []string {
+func writers(path string, deadline time.Time) string {
 	var want unix.Stat_t
 	if unix.Stat(path, &want) != nil {
-		return nil
+		return ""
 	}
 	name := base(path)
 	if pl := walk(path); pl.obstacle == reached {
 		name = base(pl.at)
 	}
-	var found []string
-	descriptors := 0
+	list := ""
+	found, descriptors := 0, 0
+	buf := make([]byte, unix.PathMax)
 	eachName("/proc", maxProcesses, func(pid string) bool {
-		if _, err := strconv.ParseUint(pid, 10, 31); err != nil {
+		if _, ok := number(pid, 10); !ok {
 			return true
 		}
 		dir := "/proc/" + pid + "/fd"
@@ -59,8 +56,8 @@ func writers(path string, deadline time.Time) []string {
 			descriptors++
 			full := dir + "/" + fd
 			var here, there unix.Stat_t
-			target, err := os.Readlink(full)
-			if err != nil || base(target) != name && base(target) != name+" (deleted)" {
+			n, err := unix.Readlink(full, buf)
+			if err != nil || strings.TrimSuffix(base(string(buf[:n])), " (deleted)") != name {
 				return time.Now().Before(deadline)
 			}
 			// The permission bits of the link itself tell how the file was opened.
@@ -70,40 +67,46 @@ func writers(path string, deadline time.Time) []string {
 			if unix.Stat(full, &there) != nil || there.Dev != want.Dev || there.Ino != want.Ino {
 				return true
 			}
-			found = append(found, describe(pid))
+			found++
+			if list != "" {
+				list += ", "
+			}
+			list += describe(pid)
 			return false
 		})
-		return len(found) < maxNamed && time.Now().Before(deadline)
+		return found < maxNamed && time.Now().Before(deadline)
 	})
-	return found
+	return list
 }
 
 // describe names a process.
 func describe(pid string) string {
-	comm := strings.TrimRight(string(readProc("/proc/"+pid+"/comm", 64)), "\n")
+	comm := strings.TrimSuffix(readProc("/proc/"+pid+"/comm", 64), "\n")
 	if comm == "" {
 		return "process " + pid
 	}
-	return fmt.Sprintf("process %s (%s)", pid, show(comm))
+	return "process " + pid + " (" + show(comm) + ")"
 }
 
 // eachName calls do for at most limit names of a directory, until it returns false.
 func eachName(dir string, limit int, do func(string) bool) {
-	d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return
 	}
-	defer d.Close()
+	defer unix.Close(fd)
+	buf := make([]byte, 8192)
 	for limit > 0 {
-		names, err := d.Readdirnames(min(limit, 256))
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil || n <= 0 {
+			return
+		}
+		_, _, names := unix.ParseDirent(buf[:n], limit, nil)
 		for _, name := range names {
 			if !do(name) {
 				return
 			}
 		}
 		limit -= len(names)
-		if err == io.EOF || err != nil || len(names) == 0 {
-			return
-		}
 	}
 }
