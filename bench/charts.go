@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"path/filepath"
 
 	"gonum.org/v1/plot"
@@ -30,8 +31,17 @@ func barChart(path, title, unit, format string, names []string, all ...series) e
 	p.Y.Label.Text = unit
 	p.Y.Min = 0
 	p.NominalX(names...)
-	p.Legend.Top = true
-	p.Add(plotter.NewGrid())
+	p.Y.Tick.Marker = plot.TickerFunc(roundTicks)
+	p.X.Min, p.X.Max = -0.6, float64(len(names))-0.4
+	// The inits stand in the order light to heavy, so the left has room.
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs = vg.Points(12)
+	p.Legend.Padding = vg.Points(3)
+	p.Legend.ThumbnailWidth = vg.Points(14)
+	p.Legend.TextStyle.Font.Size = vg.Points(11)
+	grid := plotter.NewGrid()
+	grid.Vertical.Width = 0
+	p.Add(grid)
 	width := vg.Points(44 / float64(len(all)))
 	top := 0.0
 	for i, s := range all {
@@ -62,11 +72,27 @@ func barChart(path, title, unit, format string, names []string, all ...series) e
 			p.Legend.Add(s.name, bars)
 		}
 	}
-	p.Y.Max = top * 1.15
+	p.Y.Max = top * 1.2
 	if err := p.Save(vg.Points(560), vg.Points(280), path+".svg"); err != nil {
 		return fmt.Errorf("drawing %s: %w", filepath.Base(path), err)
 	}
 	return nil
+}
+
+// roundTicks marks 1, 2 or 5 times a power of ten, with a line for each.
+func roundTicks(low, high float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
+	for _, part := range []float64{0.1, 0.2, 0.5} {
+		if (high-low)/(step*part) <= 7 {
+			step *= part
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for n := math.Ceil(low / step); n*step <= high; n++ {
+		ticks = append(ticks, plot.Tick{Value: n * step, Label: fmt.Sprintf("%.6g", n*step)})
+	}
+	return ticks
 }
 
 // charts draws one picture for every section that was measured.
