@@ -80,6 +80,8 @@ func parseHeader(head string, size int64) (header, string) {
 }
 
 // read reads a number of so many bytes.
+//
+//go:noinline
 func (h *header) read(s string, at, bytes int) uint64 {
 	var n uint64
 	for i := range bytes {
@@ -92,8 +94,10 @@ func (h *header) read(s string, at, bytes int) uint64 {
 	return n
 }
 
+//go:noinline
 func corrupt(how string) string { return "a corrupt ELF file (" + how + ")" }
 
+//go:noinline
 func truncated(size int64) string { return "a truncated ELF file of " + decimal(size) + " bytes" }
 
 // interpreter returns the name of the ELF loader, if the program needs one. The cause of a finding completes "it is …".
@@ -158,76 +162,64 @@ func readString(r io.ReaderAt, length int, at int64) (string, bool) {
 	return string(b), n == length
 }
 
-// name is the platform of a program, spelled as image platforms are.
+// platforms are the known values of e_machine and the names of the platforms, spelled as those of images are, by class
+// and byte order. Combinations that do not exist are empty.
+var platforms = [...]struct {
+	machine                          uint16
+	little32, little64, big32, big64 string
+}{
+	{2, "", "", "sparc", ""},
+	{3, "386", "", "", ""},
+	{4, "", "", "m68k", ""},
+	{8, "mipsle", "mips64le", "mips", "mips64"},
+	{15, "", "", "hppa", "hppa64"},
+	{18, "", "", "sparc", ""},
+	{20, "ppcle", "", "ppc", ""},
+	{21, "", "ppc64le", "", "ppc64"},
+	{22, "", "", "s390", "s390x"},
+	{40, "arm", "", "armbe", ""},
+	{42, "sh4", "", "sh4eb", ""},
+	{43, "", "", "", "sparc64"},
+	{50, "", "ia64", "", ""},
+	{62, x32, "amd64", "", ""},
+	{183, "arm64 with 32-bit pointers", "arm64", "", "arm64be"},
+	{243, "riscv32", "riscv64", "", ""},
+	{247, "", "bpf", "", "bpf"},
+	{258, "loong32", "loong64", "", ""},
+	{0x9026, "", "alpha", "", ""},
+}
+
+const x32 = "x32 (32-bit amd64)"
+
+// name is the platform of a program.
 func (h *header) name() string {
-	little := !h.big
-	pick := func(wide, narrow string) string {
-		if h.wide {
-			return wide
+	size, order := "32-bit ", "little-endian "
+	for i := range platforms {
+		p := &platforms[i]
+		if p.machine != h.machine {
+			continue
 		}
-		return narrow
-	}
-	ends := func(name, little32 string) string {
-		if little {
-			return name + little32
+		name := p.little32
+		switch {
+		case h.wide && h.big:
+			name = p.big64
+		case h.wide:
+			name = p.little64
+		case h.big:
+			name = p.big32
 		}
-		return name
-	}
-	unusual := func(name string, ok bool) string {
-		if ok {
+		if name != "" {
 			return name
 		}
-		size, order := "32-bit", "big-endian"
-		if h.wide {
-			size = "64-bit"
-		}
-		if little {
-			order = "little-endian"
-		}
-		return size + " " + order + " " + name
+		break
 	}
-	switch h.machine {
-	case 2, 18:
-		return "sparc"
-	case 3:
-		return unusual("386", little && !h.wide)
-	case 4:
-		return "m68k"
-	case 8:
-		return ends(pick("mips64", "mips"), pick("le", "le"))
-	case 15:
-		return "parisc"
-	case 20:
-		return ends("ppc", "le")
-	case 21:
-		return unusual(ends("ppc64", "le"), h.wide)
-	case 22:
-		return unusual(pick("s390x", "s390"), !little)
-	case 40:
-		return unusual("arm", little && !h.wide)
-	case 42:
-		return "sh"
-	case 43:
-		return "sparc64"
-	case 50:
-		return "ia64"
-	case 62:
-		if !h.wide && little {
-			return "x32 (32-bit amd64)"
-		}
-		return unusual("amd64", little && h.wide)
-	case 183:
-		return unusual("arm64", little && h.wide)
-	case 243:
-		return unusual(pick("riscv64", "riscv32"), little)
-	case 247:
-		return "bpf"
-	case 258:
-		return unusual(pick("loong64", "loong32"), little)
-	case 0x9026:
-		return "alpha"
+	if h.wide {
+		size = "64-bit "
 	}
-	return "ELF machine " + decimal(int(h.machine))
+	if h.big {
+		order = "big-endian "
+	}
+	return size + order + "ELF machine " + decimal(int(h.machine))
 }
 
 // machine names this machine in the same spelling: uname tells, because fdinit itself may be a 32-bit program.
@@ -266,22 +258,25 @@ const (
 	same
 )
 
+// families are platforms and those that the same processor may or may not run as well.
+var families = [...][3]string{
+	{"amd64", "386", x32},
+	{"arm64", "arm"},
+	{"ppc64", "ppc"},
+	{"s390x", "s390"},
+	{"riscv64", "riscv32"},
+	{"loong64", "loong32"},
+	{"mips64", "mips"},
+	{"mips64le", "mipsle"},
+}
+
 func runs(machine, program string) ability {
 	if machine == program || program == runtime.GOARCH {
 		return same
 	}
-	for _, family := range [][]string{
-		{"amd64", "386", "x32 (32-bit amd64)"},
-		{"arm64", "arm"},
-		{"ppc64", "ppc"},
-		{"s390x", "s390"},
-		{"riscv64", "riscv32"},
-		{"loong64", "loong32"},
-		{"mips64", "mips"},
-		{"mips64le", "mipsle"},
-	} {
+	for i := range families {
 		var m, p bool
-		for _, name := range family {
+		for _, name := range &families[i] {
 			m, p = m || name == machine, p || name == program
 		}
 		if m && p {

@@ -129,14 +129,14 @@ func TestPlatformNames(t *testing.T) {
 		class, data byte
 		want        string
 	}{
-		{62, 1, 1, "x32 (32-bit amd64)"},
-		{62, 2, 2, "64-bit big-endian amd64"},
-		{183, 2, 2, "64-bit big-endian arm64"},
+		{62, 1, 1, x32},
+		{62, 2, 2, "64-bit big-endian ELF machine 62"},
+		{183, 2, 2, "arm64be"},
 		{8, 1, 1, "mipsle"},
 		{8, 2, 2, "mips64"},
 		{243, 1, 1, "riscv32"},
 		{20, 1, 2, "ppc"},
-		{999, 2, 1, "ELF machine 999"},
+		{999, 2, 1, "64-bit little-endian ELF machine 999"},
 	} {
 		m := image{class: c.class, data: c.data, kind: typeDynamic, machine: c.machine, phsize: -1, phnum: -1}
 		h, broken := parseHeader(m.bytes(), 1000)

@@ -29,9 +29,12 @@ func show(name string) string {
 }
 
 // decimal writes a number.
-func decimal[N int | int64 | uint64](n N) string {
-	return strconv.FormatUint(uint64(n), 10)
-}
+func decimal[N int | int64 | uint64](n N) string { return digits(uint64(n)) }
+
+// digits is not inlined because it is called some forty times, and the binary is to stay small.
+//
+//go:noinline
+func digits(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // indexAny is the first position in s of one of the bytes of set, or -1. The functions of package strings for sets know
 // runes, which this package has no use for.
