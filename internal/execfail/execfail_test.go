@@ -76,18 +76,18 @@ func TestRelative(t *testing.T) {
 
 func TestSearch(t *testing.T) {
 	dir := t.TempDir()
-	for _, sub := range []string{"one", "two", "three", "work"} {
+	for _, sub := range []string{"one", "two", "three", "home"} {
 		makeDir(t, 0o755, dir, sub)
 	}
 	put(t, 0o644, "#!/bin/sh\n", dir, "one", "tool")
 	makeDir(t, 0o755, dir, "one", "folder")
 	put(t, 0o755, "#!"+dir+"/none\n", dir, "two", "script")
-	put(t, 0o755, "#!/bin/sh\n", dir, "work", "local")
+	put(t, 0o755, "#!/bin/sh\n", dir, "home", "local")
 	put(t, 0o755, "#!/bin/sh\n", dir, "three", "fine")
 	makeLink(t, "gone", dir, "two", "link")
 	put(t, 0o755, "MZ", dir, "two", "both")
 	put(t, 0o644, "MZ", dir, "one", "both")
-	t.Chdir(filepath.Join(dir, "work"))
+	t.Chdir(filepath.Join(dir, "home"))
 	path := dir + "/one:" + dir + "/two/:" + dir + "/three:" + dir + "/one/tool"
 	for _, c := range []struct {
 		command string
@@ -107,7 +107,7 @@ func TestSearch(t *testing.T) {
 		check(t, dir, Attempt{Command: c.command, Path: path, PathSet: true}, c.errno, ownedBy(c.want))
 	}
 	check(t, dir, Attempt{Command: "absent"}, unix.ENOENT, "exec absent: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set")
-	check(t, dir, Attempt{Command: "absent", PathSet: true}, unix.ENOENT, "exec absent: no such file or directory: PATH is empty, so only the working directory DIR/work was searched")
+	check(t, dir, Attempt{Command: "absent", PathSet: true}, unix.ENOENT, "exec absent: no such file or directory: PATH is empty, so only the working directory DIR/home was searched")
 	check(t, dir, Attempt{Command: "tool", PathSet: true, Path: ":" + dir + "/one"}, unix.EACCES, ownedBy("exec DIR/one/tool: permission denied: it has no execute permission for anybody (mode 0644, owner UID:GID): make it executable with chmod +x"))
 }
 
