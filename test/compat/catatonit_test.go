@@ -153,10 +153,11 @@ func catatonitRows() []row {
 	eperm.in.DropCaps = []int{5}
 	eperm.steps = []step{ready(1), signal(10), idle(), pending("after"), killMain(9)}
 	add(eperm, anyOrder(env(func() row { r := eperm; r.id += "-debug"; return r }(), "CATATONIT_DEBUG=1")))
-	for _, r := range modes(row1("sigchld-ignored", exit(3)...)) {
+	for _, r := range modes(row1("sigchld-ignored", with([]string{"--"}, plain...)...)) {
 		r.in.Ignore = []int{17}
+		r.steps = []step{ready(1), killMain(9)}
 		r.mayHang = true
-		r.diff = &difference{"sigchld-ignored", []string{"exit"}, all(peerIs("exit", "^hangs$"), is("exit", "exit 3"))}
+		r.diff = &difference{"sigchld-ignored", []string{"exit"}, all(peerIs("exit", "^hangs$"), is("exit", "exit 137"))}
 		add(r)
 	}
 	return rows

@@ -201,7 +201,7 @@ func terminals(p *persona, flags []string) []row {
 		add(mk("interrupt-"+w.name, w.t, w.child, plain, ready(1), types("\x03")))
 		add(mk("interrupt-who-"+w.name, w.t, w.child, crowd, after(ready(3), types("\x03"), says("^C"))...))
 		add(mk("quit-"+w.name, w.t, w.child, plain, ready(1), types("\x1c")))
-		add(mk("suspend-"+w.name, w.t, w.child, plain, ready(1), types("\x1a"), says("^Z"), mainState("ST"), initState("ST"), pending("after"), signal(18), idle(), killMain(9)))
+		add(mk("suspend-"+w.name, w.t, w.child, plain, ready(1), types("\x1a"), says("^Z"), mainState("ST"), initState("ST"), states("after"), signal(18), idle(), killMain(9)))
 		add(mk("suspend-who-"+w.name, w.t, w.child, crowd, after(ready(3), types("\x1a"), says("^Z"))...))
 		add(mk("resize-"+w.name, w.t, w.child, crowd, ready(3), resize(), arrived(28), idle(), pending("after"), killMain(9)))
 		add(mk("terminate-"+w.name, w.t, w.child, plain, ready(1), signal(15)))

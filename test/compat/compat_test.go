@@ -87,7 +87,7 @@ type row struct {
 	mayHang bool
 	// anyOrder: two processes print at once, so lines are compared without their order.
 	anyOrder bool
-	// quiet rows do not compare what is printed.
+	// quiet rows do not compare what is printed, nor what is left.
 	quiet bool
 	diff  *difference
 }

@@ -261,7 +261,7 @@ func execute(r row, exe string) (obs, error) {
 			return nil, fmt.Errorf("still running after %v\n%s", patience, run.story())
 		}
 	}
-	if r.child {
+	if r.child && !r.quiet {
 		run.o["left"] = run.left()
 		if p, ok := readProcess(run.top); ok && r.term == sharedTerm {
 			run.o["left.foreground"] = run.role(p.fg)
@@ -280,6 +280,9 @@ func execute(r row, exe string) (obs, error) {
 				return nil, fmt.Errorf("a line in no form of catatonit's: %q", line)
 			}
 		}
+	}
+	if strings.Contains(run.stderr.String(), "stage: ") {
+		return nil, fmt.Errorf("a stage failed: %s", run.stderr.String())
 	}
 	run.o["stdout"] = run.normalise(run.stdout.String())
 	run.o["stderr"] = run.normalise(run.stderr.String())
@@ -577,8 +580,25 @@ func settled(run *running) error {
 				return false
 			}
 		}
-		return true
+		p, ok := readProcess(run.init)
+		return !ok || p.state != 'R'
 	})
+}
+
+// states records the state of the init and of the workload.
+func states(name string) step {
+	return func(run *running) error {
+		if err := settled(run); err != nil {
+			return err
+		}
+		if p, ok := run.findMain(); ok {
+			run.o[name+".main.state"] = string(p.state)
+		}
+		if p, ok := readProcess(run.init); ok {
+			run.o[name+".init.state"] = string(p.state)
+		}
+		return nil
+	}
 }
 
 // pending records only which signals the workload and the others have been sent.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -139,11 +140,16 @@ func (s *stage) run() error {
 			return err
 		}
 		if s.JoinKid && i == 0 {
-			if err := unix.Setpgid(pid, pid); err != nil {
-				return fmt.Errorf("setpgid of a kid: %w", err)
-			}
-			if err := unix.Setpgid(0, pid); err != nil {
-				return fmt.Errorf("joining a kid: %w", err)
+			// The kid makes the group.
+			for {
+				err := unix.Setpgid(0, pid)
+				if err == nil {
+					break
+				}
+				if err != unix.EPERM && err != unix.ESRCH {
+					return fmt.Errorf("joining a kid: %w", err)
+				}
+				time.Sleep(time.Millisecond)
 			}
 		}
 	}
