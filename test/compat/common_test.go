@@ -40,6 +40,11 @@ func notForwarded(s int, child bool) *difference {
 		peerIs("exit", fmt.Sprintf("^killed by signal %d$", s)), is("after.main.pending", fmt.Sprintf("%d 64", s)), is("exit", "exit 137"), is("left", ""))}
 }
 
+// stopSignals: a TSTP, TTIN or TTOU that somebody sent is a signal like any other.
+func stopSignals(s int) *difference {
+	return &difference{"stop-signals", []string{"after.main.pending"}, all(peerIs("after.main.pending", "^64$"), is("after.main.pending", fmt.Sprintf("%d 64", s)))}
+}
+
 // common rows are the same for every persona, with flags of its own.
 func common(p *persona, flags, groupFlags []string) []row {
 	var rows []row
@@ -70,7 +75,7 @@ func common(p *persona, flags, groupFlags []string) []row {
 	stop := mk("stop-continue", with(flags, plain...), ready(1), signal(20), mainState("T"), pending("stopped"), signal(18), mainState("S"), idle(), pending("continued"), signal(15))
 	if p == catatonit {
 		stop.steps = []step{ready(1), signal(20), idle(), mainState("ST"), pending("stopped"), signal(18), idle(), killMain(9)}
-		stop.diff = &difference{"catatonit-stop-signals", []string{"stopped.main.state"}, all(peerIs("stopped.main.state", "^S$"), is("stopped.main.state", "T"))}
+		stop.diff = &difference{"stop-signals", []string{"stopped.main.state"}, all(peerIs("stopped.main.state", "^S$"), is("stopped.main.state", "T"))}
 	}
 	add(modes(stop)...)
 
@@ -121,6 +126,10 @@ func common(p *persona, flags, groupFlags []string) []row {
 		names := []string{"0 /dev/null", "1 stdout", "2 stderr"}
 		names[n] = fmt.Sprintf("%d /dev/null", n)
 		c.diff = &difference{"closed-streams", []string{"s.main.files", "s.init.files"}, all(is("s.main.files", strings.Join(names, ", ")), is("s.init.files", strings.Join(names, ", ")))}
+		if p == tini && n == 0 {
+			// tini does not even start the workload.
+			c.diff = &difference{"closed-streams", []string{"exit", "stderr", "s.*"}, all(peerIs("exit", "^exit 1$"), peerIs("stderr", "tcsetpgrp failed: Bad file descriptor"), c.diff.check, is("exit", "exit 137"), is("stderr", ""))}
+		}
 		add(c)
 	}
 
@@ -164,8 +173,10 @@ func common(p *persona, flags, groupFlags []string) []row {
 	}
 	for id, f := range map[string]string{"trailing": "SELFx", "leading-space": " SELF"} {
 		r := listen(id, f)
-		if p != catatonit {
-			r.diff = &difference{"descriptor-sweep", []string{"s.main.files", "s.init.files"}, all(is("s.main.files", std), is("s.init.files", std))}
+		f2 := strings.ReplaceAll(f, "SELF", "<init>")
+		r.diff = &difference{"descriptor-sweep", []string{"s.main.files", "s.init.files"}, all(is("s.main.files", std), is("s.init.files", std))}
+		if p == catatonit {
+			r.diff = &difference{"listen-pid-form", []string{"s.main.environ"}, all(peerIs("s.main.environ", "(?m)^LISTEN_PID=<main>$"), matches("s.main.environ", "(?m)^LISTEN_PID=("+f2+")$"), is("s.main.files", listening))}
 		}
 		add(r)
 	}
@@ -187,7 +198,11 @@ func terminals(p *persona, flags []string) []row {
 	own, ownChild, shared := place{"own/pid1", ownTerm, false}, place{"own/child", ownTerm, true}, place{"shared/child", sharedTerm, true}
 	everywhere := []place{own, ownChild, shared, {"background/child", backTerm, true}, {"foreign/child", foreignTerm, true}, {"loose/pid1", looseTerm, false}}
 	for _, w := range everywhere {
-		add(mk("state-"+w.name, w.t, w.child, plain, ready(1), snap("s"), killMain(9)))
+		state := mk("state-"+w.name, w.t, w.child, plain, ready(1), snap("s"), killMain(9))
+		if w.t == backTerm && p != dumbInit {
+			state.diff = &difference{"background-terminal", []string{"s.init.foreground", "s.main.foreground"}, all(peerIs("s.main.foreground", "^MAIN$"), is("s.main.foreground", "PARENT"))}
+		}
+		add(state)
 		add(mk("exit-"+w.name, w.t, w.child, []string{"sh", "-c", "echo out; echo err >&2; exit 4"}))
 		add(mk("exec-failure-"+w.name, w.t, w.child, []string{"/nonexistent"}))
 	}

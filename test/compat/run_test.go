@@ -673,7 +673,7 @@ func readString(pid int, file string) string {
 }
 
 // pidPatterns are the places where a peer prints a process id, and nothing but one.
-var pidPatterns = regexp.MustCompile(`(tini \(|catatonit:|pid1 \(-?|with pid '|with pid: '|with pid=|LISTEN_PID= ?|PID |child process |pid )(\d+)`)
+var pidPatterns = regexp.MustCompile(`(tini \(|catatonit:|pid1 \(-?|with pid '|with pid: '|with pid=|LISTEN_PID= ?|(?:child|spawned) with PID |child process )(\d+)`)
 
 // catatonitPiece begins every piece that catatonit writes with one call.
 var catatonitPiece = regexp.MustCompile(`(DEBUG|INFO|WARN|ERROR) \(catatonit:|pid1 \(<[^>]*>\) spawned|using stdin as tty|setting foreground process|got ECHILD|ignoring kernel|child process |forwarding of|failed to exec`)
