@@ -54,6 +54,20 @@ func common(p *persona, flags, groupFlags []string) []row {
 	add := func(rs ...row) { rows = append(rows, rs...) }
 
 	add(mk("arguments", with(flags, "sh", "-c", `printf '<%s>' "$0" "$@"`, "zero", "a", "b c", "", "-x", "--", "ö", "\xff\n")))
+	for _, alias := range map[*persona][]string{tini: {"tini-static", "/sbin/docker-init", "/dev/init"}, dumbInit: {"/usr/local/bin/dumb-init"}, catatonit: {"podman-init", "/run/podman-init"}}[p] {
+		as := "as" + strings.ReplaceAll("/"+strings.Trim(alias, "/"), "/", "-")
+		for _, r := range []row{
+			mk("run-"+as, with(flags, "sh", "-c", "echo out; echo err >&2; exit 3")),
+			mk("exec-failure-"+as, with(flags, "/nonexistent")),
+			mk("state-"+as, with(flags, plain...), ready(1), snap("s"), signal(15)),
+		} {
+			r.argv0 = alias
+			if p == catatonit && r.steps != nil {
+				r.diff = childMask()
+			}
+			add(modes(r)...)
+		}
+	}
 	add(mk("streams", with(flags, "sh", "-c", "echo out; echo err >&2; cat")))
 	add(modes(mk("group-of-its-own", with(flags, plain...), ready(1), snap("s"), killMain(15)))...)
 	r := mk("not-a-leader", with(flags, plain...), ready(1), snap("s"), killMain(9))
