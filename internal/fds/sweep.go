@@ -49,10 +49,11 @@ func Sweep(keep *Set) Report {
 	if SweepByRange(keep) == 0 {
 		return Report{ByRange, Uncounted}
 	}
-	if closed, errno := SweepByProc(keep); errno == 0 {
+	closed, errno := SweepByProc(keep)
+	if errno == 0 {
 		return Report{ByProc, closed}
 	}
-	return Report{ByPolling, SweepByPolling(keep)}
+	return Report{ByPolling, closed + SweepByPolling(keep)}
 }
 
 // SweepByRange uses close_range(2), Linux 5.9, on the gaps between the kept
@@ -81,18 +82,21 @@ func SweepByRange(keep *Set) sys.Errno {
 const procBuffer = 4096
 
 // SweepByProc closes what /proc/self/fd lists and returns how many that were. ENOSYS
-// when /proc is not a procfs, else the errno that kept it from being read.
+// when /proc is not a procfs, else the errno that kept it from being read; some may
+// have been closed then, too.
 //
 // Closing while reading is safe: an entry's position in the directory is its
 // descriptor plus two (fs/proc/fd.c). The directory is read again all the same until
 // a pass closes nothing, since other implementations, such as gVisor's, promise less.
 func SweepByProc(keep *Set) (closed int, errno sys.Errno) {
-	dir, errno := openDescriptorList(keep)
+	dir, closed, errno := openDescriptorList(keep)
 	if errno != 0 {
-		return 0, errno
+		return closed, errno
 	}
 	if sys.IsProc(dir) {
-		closed, errno = sweepListed(dir, keep)
+		listed := 0
+		listed, errno = sweepListed(dir, keep)
+		closed += listed
 	} else {
 		errno = unix.ENOSYS
 	}
@@ -126,19 +130,35 @@ func sweepListed(dir int, keep *Set) (closed int, errno sys.Errno) {
 }
 
 // openDescriptorList opens /proc/self/fd. With a full table (EMFILE), or none left in
-// the system (ENFILE), it first closes the lowest descriptor that a sweep may close.
-func openDescriptorList(keep *Set) (dir int, errno sys.Errno) {
+// the system (ENFILE), it first closes the lowest descriptor that a sweep may close:
+// one below the soft limit, since those above leave no room where it is needed.
+func openDescriptorList(keep *Set) (dir, closed int, errno sys.Errno) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
 	dir, errno = sys.Open("/proc/self/fd\x00", flags)
 	if errno != unix.EMFILE && errno != unix.ENFILE {
-		return dir, errno
+		return dir, 0, errno
 	}
-	for fd := First; fd < PollEnd; fd++ {
-		if !keep.Has(uint32(fd)) && sys.Close(fd) == 0 {
-			return sys.Open("/proc/self/fd\x00", flags)
+	var limit sys.Rlimit
+	sys.GetRlimit(unix.RLIMIT_NOFILE, &limit)
+	for fd := First; fd < int(min(limit.Soft, PollEnd)); fd++ {
+		if !keep.Has(uint32(fd)) && closeOne(fd) {
+			dir, errno = sys.Open("/proc/self/fd\x00", flags)
+			return dir, 1, errno
 		}
 	}
-	return dir, errno
+	return dir, 0, errno
+}
+
+// closeOne closes a descriptor and tells whether that is so. An error that close(2) knows,
+// other than EBADF, comes from the file, and the descriptor is gone all the same; any
+// other is a seccomp filter's. A pass that closes nothing ends a sweep, so that such
+// a filter must not count as success.
+func closeOne(fd int) bool {
+	switch sys.Close(fd) {
+	case 0, unix.EINTR, unix.EIO, unix.ENOSPC, unix.EDQUOT:
+		return true
+	}
+	return false
 }
 
 // closeListed closes the descriptors named by directory records (linux_dirent64).
@@ -152,7 +172,7 @@ func closeListed(records []byte, dir int, keep *Set) (closed int) {
 		}
 		name := sys.String(&records[header])
 		fd, problem := parseDescriptor(name) // "." and ".." are not numbers
-		if problem == 0 && fd >= First && int(fd) != dir && !keep.Has(fd) && sys.Close(int(fd)) != unix.EBADF {
+		if problem == 0 && fd >= First && int(fd) != dir && !keep.Has(fd) && closeOne(int(fd)) {
 			closed++
 		}
 		records = records[size:]
@@ -198,7 +218,7 @@ func SweepByPolling(keep *Set) (closed int) {
 			return closed + closeLoop(base, PollEnd, keep)
 		}
 		for i := range n {
-			if block[i].Revents&unix.POLLNVAL == 0 && !keep.Has(uint32(base+i)) && sys.Close(base+i) != unix.EBADF {
+			if block[i].Revents&unix.POLLNVAL == 0 && !keep.Has(uint32(base+i)) && closeOne(base+i) {
 				closed++
 			}
 		}
@@ -210,7 +230,7 @@ func SweepByPolling(keep *Set) (closed int) {
 // closeLoop closes the descriptors from first up to, but not including, end.
 func closeLoop(first, end int, keep *Set) (closed int) {
 	for fd := first; fd < end; fd++ {
-		if !keep.Has(uint32(fd)) && sys.Close(fd) != unix.EBADF {
+		if !keep.Has(uint32(fd)) && closeOne(fd) {
 			closed++
 		}
 	}
