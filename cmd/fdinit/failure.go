@@ -10,36 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describeFailure finds words for why there is no workload, and the exit status.
-func describeFailure(f reaper.Failure, command []string) (message string, status int) {
-	switch f.Stage {
-	case reaper.Exec:
-		e := execfail.Explain(attempt(f, command))
-		return e.String(), e.Status
+// describeFailure finds words for why there is no workload, but for a failed exec.
+func describeFailure(h reaper.Handover) string {
+	switch h.Stage {
 	case reaper.OutsideRoot:
-		message = "the working directory lies outside the root directory, as a leaked descriptor can make it (CVE-2024-21626): not starting anything there"
+		return "the working directory lies outside the root directory, as a leaked descriptor can make it (CVE-2024-21626): not starting anything there"
 	case reaper.SetLimit:
-		message = describeLimit(f.Limit)
+		return describeLimit(h.Limit)
 	case reaper.Spawn:
-		message = fmt.Sprintf("starting a process: %v%s", f.Errno, spawnRemedy(f.Errno))
+		return fmt.Sprintf("starting a process: %v%s", h.Errno, spawnRemedy(h.Errno))
+	case reaper.StartLog:
+		return fmt.Sprintf("starting the log: %v%s", h.Errno, spawnRemedy(h.Errno))
 	case reaper.DeathSignal:
-		message = fmt.Sprintf("asking for a parent death signal: %v", f.Errno)
+		return fmt.Sprintf("asking for a parent death signal: %v", h.Errno)
 	case reaper.BlockSignals:
-		message = fmt.Sprintf("blocking signals: %v: does a seccomp filter refuse rt_sigprocmask?", f.Errno)
+		return fmt.Sprintf("blocking signals: %v: does a seccomp filter refuse rt_sigprocmask?", h.Errno)
 	case reaper.WaitSignals:
-		message = fmt.Sprintf("waiting for signals: %v: does a seccomp filter refuse rt_sigtimedwait? the command was killed", f.Errno)
+		return fmt.Sprintf("waiting for signals: %v: does a seccomp filter refuse rt_sigtimedwait? the command was killed", h.Errno)
 	case reaper.WaitChildren:
-		message = fmt.Sprintf("waiting for children: %v: does a seccomp filter refuse wait4? the command was killed", f.Errno)
-	default:
-		message = fmt.Sprintf("unknown failure %d: %v", f.Stage, f.Errno)
+		return fmt.Sprintf("waiting for children: %v: does a seccomp filter refuse wait4? the command was killed", h.Errno)
 	}
-	return message, reaper.StatusFailed
+	return fmt.Sprintf("unknown failure %d: %v", h.Stage, h.Errno)
 }
 
 // attempt measures what execve(2) was given: each string with its NUL, and the pointer
 // to it.
-func attempt(f reaper.Failure, command []string) execfail.Attempt {
-	a := execfail.Attempt{Command: command[0], Errno: f.Errno}
+func attempt(h reaper.Handover, command []string) execfail.Attempt {
+	a := execfail.Attempt{Command: command[0], Errno: h.Errno}
 	a.Path, a.PathSet = os.LookupEnv("PATH")
 	const pointer = 8
 	for _, list := range [][]string{command, os.Environ()} {

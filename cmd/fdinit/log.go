@@ -2,22 +2,29 @@ package main
 
 import (
 	"io"
+	"os"
 
 	"github.com/sirupsen/logrus"
 )
 
-// newLogger makes a logger for people.
+// complain writes a message to stderr.
+func complain(message string) {
+	newLogger(os.Stderr).Error(message)
+}
+
+// newLogger makes a logger for people, at every level.
 func newLogger(out io.Writer) *logrus.Logger {
 	log := logrus.New()
 	log.SetOutput(out)
-	log.SetFormatter(plainFormatter{})
+	log.SetLevel(logrus.TraceLevel)
+	log.SetFormatter(plainFormatter{prefix: "fdinit: "})
 	return log
 }
 
-// plainFormatter writes "fdinit: message", without a time, which container logs have
-// anyway.
-type plainFormatter struct{}
+// plainFormatter writes messages without a time, which container logs have anyway, and
+// without fields, which the message has in words.
+type plainFormatter struct{ prefix string }
 
-func (plainFormatter) Format(entry *logrus.Entry) ([]byte, error) {
-	return []byte("fdinit: " + entry.Message + "\n"), nil
+func (f plainFormatter) Format(entry *logrus.Entry) ([]byte, error) {
+	return []byte(f.prefix + entry.Message + "\n"), nil
 }

@@ -1,18 +1,19 @@
 // Command fdinit is the init of a container. Its life as an init is in
 // internal/freestanding and below; what is here runs on the Go runtime, in a process
-// that is not, or no longer, an init: it answers --help and --version and finds words
-// for what went wrong.
+// that is not, or no longer, an init: it answers --help, --version and --install, finds
+// words for what went wrong, and writes the event log.
 //
 // Messages go to stderr, one line each, in lower case and without a period: the thing,
-// what happened to it, and what helps. Only what was asked for goes to stdout.
+// what happened to it, and what helps. Only what was asked for goes to stdout. Under
+// another init's name its forms are kept, because scripts match them.
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/fdinit/fdinit/internal/config"
 	"github.com/fdinit/fdinit/internal/freestanding"
+	"github.com/fdinit/fdinit/internal/persona"
 	"github.com/fdinit/fdinit/internal/reaper"
 	"github.com/fdinit/fdinit/internal/sys"
 )
@@ -24,28 +25,36 @@ func main() {
 // run is what remains to be done after the freestanding part, and returns the exit
 // status.
 func run(o freestanding.Outcome) int {
-	log := newLogger(os.Stderr)
-	verdict := o.Verdict
 	if !o.Entered {
 		var c config.Config
-		verdict = config.Parse(sys.VectorOf(os.Args...), sys.VectorOf(), &c)
+		o.Verdict = persona.Parse(sys.VectorOf(os.Args...), sys.VectorOf(os.Environ()...), &c)
+		o.Dialect = c.Dialect
 	}
-	switch verdict.Action {
+	v := voiceOf(o)
+	switch o.Verdict.Action {
 	case config.Help:
-		fmt.Print(usage)
-		return 0
+		return v.help()
 	case config.Version:
-		fmt.Println(versionLine())
-		return 0
+		return v.version()
+	case config.License:
+		return v.license()
+	case config.Install:
+		return install(o.Verdict)
 	case config.Refuse:
-		log.Error(describeProblem(verdict.Problem, os.Args, os.Environ()))
-		return reaper.StatusFailed
+		return v.refuse(o.Verdict.Problem)
 	}
 	if !o.Entered {
-		log.Error("this binary was linked without its entry point and cannot be an init: build it with " + buildCommand)
-		return reaper.StatusFailed
+		complain("this binary was linked without its entry point and cannot be an init: build it with " + buildCommand)
+		return config.StatusFailed
 	}
-	message, status := describeFailure(o.Failure, os.Args[o.Command:])
-	log.Error(message)
-	return status
+	switch o.Handover.Stage {
+	case reaper.WriteLog:
+		return writeLog(o)
+	case reaper.WriteOnce:
+		return writeOnce(o.Handover.Event)
+	case reaper.Exec:
+		return v.execFailed(o.Handover, os.Args[o.Command:])
+	}
+	complain(describeFailure(o.Handover))
+	return o.Dialect.FailureStatus()
 }

@@ -11,8 +11,11 @@ import (
 
 // describeProblem finds words for a problem with the command line or the environment.
 func describeProblem(p config.Problem, args, environ []string) string {
-	if p.Code == config.NoCommand {
+	switch p.Code {
+	case config.NoCommand:
 		return "no command to run: see fdinit --help"
+	case config.LoneInstallAs:
+		return "option --install-as needs --install, which says where"
 	}
 	word := ""
 	if p.Arg >= 0 {
@@ -28,6 +31,8 @@ func describeProblem(p config.Problem, args, environ []string) string {
 		return fmt.Sprintf("option %s needs a value: allowed %s", dashed(part), allowedFor(dashed(part)))
 	case config.UnwantedValue:
 		return fmt.Sprintf("option %s takes no value: %q", dashed(part), word)
+	case config.UnwantedCommand:
+		return fmt.Sprintf("--install takes no command, but there is %q", word)
 	case config.Repeated:
 		return fmt.Sprintf("option %s is given more than once", dashed(part))
 	}
@@ -48,6 +53,12 @@ func describeProblem(p config.Problem, args, environ []string) string {
 		return fmt.Sprintf("%s is not a signal: allowed %s", subject, allowedFor(name))
 	case config.BadSwitch:
 		return fmt.Sprintf("%s is not a switch: allowed are 0 and 1", subject)
+	case config.BadLevel:
+		return fmt.Sprintf("%s is not a log level: allowed %s", subject, allowedFor(name))
+	case config.BadFormat:
+		return fmt.Sprintf("%s is not a log format: allowed %s", subject, allowedFor(name))
+	case config.EmptyValue:
+		return fmt.Sprintf("%s is empty: allowed %s", subject, allowedFor(name))
 	}
 	return fmt.Sprintf("%s is not understood", subject)
 }
@@ -88,6 +99,14 @@ func allowedFor(name string) string {
 		return "is NAME=SOFT[:HARD], each a number or unlimited, SOFT also hard, with NAME one of " + strings.Join(resourceNames(), ", ")
 	case "--keep-fds", "FDINIT_KEEP_FDS":
 		return "are descriptors and ranges such as 3,5-7, or all"
+	case "--log", "FDINIT_LOG":
+		return "are warn, info and debug"
+	case "--log-format", "FDINIT_LOG_FORMAT":
+		return "are text and json"
+	case "--install":
+		return "is where to copy fdinit to, such as /mnt/fdinit"
+	case "--install-as":
+		return "are names to link to it, such as tini,dumb-init"
 	case "-p", "--parent-death-signal":
 		return "are names such as TERM or SIGRTMIN+3 and numbers from 1 to 64"
 	}

@@ -2,6 +2,7 @@ package main
 
 // usage is the one description of the command line; the README shows it, too.
 const usage = `Usage: fdinit [OPTION...] [--] COMMAND [ARG...]
+       fdinit --install=PATH [--install-as=NAMES]
 
 Run COMMAND as a container's main process, under an init that closes inherited
 file descriptors, lowers a pathological limit on open files, reaps zombies,
@@ -25,8 +26,19 @@ Options end at the first word that is not one.
   -p, --parent-death-signal=SIGNAL
                       send SIGNAL to fdinit, and so to COMMAND, when fdinit's
                       parent ends
+  --log=warn|info|debug
+                      say on stderr what happens while COMMAND runs; warn, the
+                      default, says nothing unless something is wrong
+                                                                   [FDINIT_LOG]
+  --log-format=text|json                                    [FDINIT_LOG_FORMAT]
+  --install=PATH      copy fdinit to PATH, for an image without cp, and do nothing
+                      else
+  --install-as=NAMES  link other names, such as tini,dumb-init, to that copy
   -h, --help          print this text
   -V, --version       print the version
+
+Called as docker-init, tini, tini-static, dumb-init, catatonit or podman-init,
+fdinit takes that program's options and answers as it does.
 
 The variables in brackets do the same as the options, which win over them.
 Signals and limits may be given by name, with or without SIG or RLIMIT_ and in

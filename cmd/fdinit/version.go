@@ -1,16 +1,16 @@
 package main
 
-// version and commit are set at link time (-X main.version=… -X main.commit=…). commit
-// has at most seven digits, because old versions of dockerd cut it without looking.
-var (
-	version = "0.1.0"
-	commit  = ""
-)
+// commit is set at link time (-X main.commit=…).
+var commit = ""
 
-func versionLine() string {
-	line := "fdinit version " + version
-	if commit != "" {
-		line += " - git." + commit[:min(len(commit), 7)]
+const version = "0.1.0"
+
+// commitSuffix is how dockerd wants to be told the commit, which it looks for after
+// " - git.". It has at most seven digits because old versions of dockerd cut it to that
+// without looking.
+func commitSuffix() string {
+	if commit == "" {
+		return ""
 	}
-	return line
+	return " - git." + commit[:min(len(commit), 7)]
 }

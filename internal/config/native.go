@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/fds"
 	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/signals"
@@ -9,13 +10,17 @@ import (
 )
 
 // setting is a set of the settings that an option and a variable can make.
-type setting uint8
+type setting uint16
 
 const (
 	setNofile setting = 1 << iota
 	setKeep
 	setGroup
 	setDeathSignal
+	setLog
+	setLogFormat
+	setInstall
+	setInstallAs
 )
 
 const (
@@ -26,6 +31,10 @@ const (
 	optNofile
 	optRlimit
 	optKeep
+	optLog
+	optLogFormat
+	optInstall
+	optInstallAs
 )
 
 // options is fdinit's own dialect. The usage text in cmd/fdinit describes it.
@@ -37,72 +46,111 @@ var options = [...]Option{
 	{ID: optNofile, Long: "nofile", Value: true},
 	{ID: optRlimit, Long: "rlimit", Value: true},
 	{ID: optKeep, Long: "keep-fds", Value: true},
+	{ID: optLog, Long: "log", Value: true},
+	{ID: optLogFormat, Long: "log-format", Value: true},
+	{ID: optInstall, Long: "install", Value: true},
+	{ID: optInstallAs, Long: "install-as", Value: true},
 }
 
 // Parse reads fdinit's own dialect: options from argv, then the FDINIT_* variables.
 func Parse(args, env sys.Vector, c *Config) Verdict {
 	s := Scanner{Args: args, Table: options[:], Next: 1}
 	var asked level
+	var install Verdict
 	for {
 		f := s.Scan()
-		at := place{arg: f.At, off: f.Off}
-		var v Verdict
-		switch f.ID {
-		case EndOfOptions:
-			if s.Next >= args.Len() {
-				return place{}.refuse(NoCommand, 0, 0, 0)
-			}
-			c.Command = s.Next
-			c.Limits = asked.limits
-			return ParseVariables(env, c)
-		case optHelp:
-			return Verdict{Action: Help}
-		case optVersion:
-			return Verdict{Action: Version}
-		case optGroup:
-			v = c.once(setGroup, f)
-			c.Group = true
-		case optDeathSignal:
-			if v = c.once(setDeathSignal, f); v.Action == Run {
-				v = c.parseDeathSignal(f.Value, at)
-			}
-		case optNofile:
-			if v = c.once(setNofile, f); v.Action == Run {
-				v = c.parseNofile(f.Value, at, &asked)
-			}
-		case optRlimit:
-			v = asked.parseRlimit(f.Value, at)
-		case optKeep:
-			if v = c.once(setKeep, f); v.Action == Run {
-				v = c.parseKeep(f.Value, at)
-			}
-		default:
-			v = place{arg: f.Arg}.refuse(refusal(f.ID), 0, f.From, f.To)
+		if f.ID == EndOfOptions {
+			break
 		}
-		if v.Action != Run {
+		if v := c.option(f, &asked, &install); v.Action != Run {
 			return v
 		}
 	}
-}
-
-// refusal is the code for what a Scanner could not read.
-func refusal(id uint8) Code {
-	switch id {
-	case NoValue:
-		return MissingValue
-	case HasValue:
-		return UnwantedValue
+	c.Limits = asked.limits
+	switch {
+	case install.Action == Install:
+		if s.Next < args.Len() {
+			return place{arg: s.Next}.refuse(UnwantedCommand, 0, 0, len(args.String(s.Next)))
+		}
+		return install
+	case install.As.Arg != 0:
+		return place{}.refuse(LoneInstallAs, 0, 0, 0)
+	case s.Next >= args.Len():
+		return RefuseEmpty()
 	}
-	return UnknownOption
+	c.Command = s.Next
+	return ParseVariables(env, c)
 }
 
-// once marks a setting as made by an option and refuses it the second time.
-func (c *Config) once(s setting, f Found) Verdict {
-	if c.given&s != 0 {
+// option acts on one option.
+func (c *Config) option(f Found, asked *level, install *Verdict) Verdict {
+	at := place{arg: f.At, off: f.Off}
+	switch f.ID {
+	case optHelp:
+		return Verdict{Action: Help}
+	case optVersion:
+		return Verdict{Action: Version}
+	case optRlimit: // the only one that may be repeated
+		return asked.parseRlimit(f.Value, at)
+	case NoValue, HasValue, Unknown:
+		return RefuseOption(f)
+	}
+	if s := settingOf(f.ID); c.given&s != 0 {
 		return place{arg: f.Arg}.refuse(Repeated, 0, f.From, f.To)
+	} else {
+		c.given |= s
 	}
-	c.given |= s
+	switch f.ID {
+	case optGroup:
+		c.Scope = ToGroup
+	case optDeathSignal:
+		sig, ok := signals.Parse(f.Value)
+		if !ok {
+			return at.refuse(BadSignal, 0, 0, len(f.Value))
+		}
+		c.ParentDeathSignal = sig
+	case optNofile:
+		return c.parseNofile(f.Value, at, asked)
+	case optKeep:
+		return c.parseKeep(f.Value, at)
+	case optLog:
+		return c.parseLog(f.Value, at)
+	case optLogFormat:
+		return c.parseLogFormat(f.Value, at)
+	case optInstall, optInstallAs:
+		if f.Value == "" {
+			return at.refuse(EmptyValue, 0, 0, 0)
+		}
+		if text := (Text{f.At, f.Off}); f.ID == optInstall {
+			install.Action, install.Path = Install, text
+		} else {
+			install.As = text
+		}
+	}
 	return Verdict{}
+}
+
+// settingOf is the setting that an option makes.
+func settingOf(id uint8) setting {
+	switch id {
+	case optGroup:
+		return setGroup
+	case optDeathSignal:
+		return setDeathSignal
+	case optNofile:
+		return setNofile
+	case optKeep:
+		return setKeep
+	case optLog:
+		return setLog
+	case optLogFormat:
+		return setLogFormat
+	case optInstall:
+		return setInstall
+	case optInstallAs:
+		return setInstallAs
+	}
+	return 0
 }
 
 // ParseVariables reads the FDINIT_* variables into what no option has set.
@@ -111,10 +159,24 @@ func ParseVariables(env sys.Vector, c *Config) Verdict {
 		if value != "0" && value != "1" {
 			return at.refuse(BadSwitch, 0, 0, len(value))
 		}
-		c.Group = value == "1"
+		c.Scope = ToProcess
+		if value == "1" {
+			c.Scope = ToGroup
+		}
 	}
 	if value, at, ok := c.variable(env, "FDINIT_KEEP_FDS", setKeep); ok {
+		c.Keep = fds.Set{} // of a dialect that keeps everything
 		if v := c.parseKeep(value, at); v.Action != Run {
+			return v
+		}
+	}
+	if value, at, ok := c.variable(env, "FDINIT_LOG", setLog); ok {
+		if v := c.parseLog(value, at); v.Action != Run {
+			return v
+		}
+	}
+	if value, at, ok := c.variable(env, "FDINIT_LOG_FORMAT", setLogFormat); ok {
+		if v := c.parseLogFormat(value, at); v.Action != Run {
 			return v
 		}
 	}
@@ -221,11 +283,28 @@ func (c *Config) parseKeep(value string, at place) Verdict {
 	return Verdict{}
 }
 
-func (c *Config) parseDeathSignal(value string, at place) Verdict {
-	sig, ok := signals.Parse(value)
-	if !ok {
-		return at.refuse(BadSignal, 0, 0, len(value))
+// parseLog reads a log level. At the default one nothing is written while supervising
+// unless something is wrong, so there is no process to write it.
+func (c *Config) parseLog(value string, at place) Verdict {
+	switch value {
+	case "warn":
+		c.Log.Level = events.Warn
+	case "info":
+		c.Log.Level = events.Info
+	case "debug":
+		c.Log.Level = events.Debug
+	default:
+		return at.refuse(BadLevel, 0, 0, len(value))
 	}
-	c.ParentDeathSignal = sig
+	c.Log.Wanted = c.Log.Level > events.Warn
+	c.Log.Style = Native
+	return Verdict{}
+}
+
+func (c *Config) parseLogFormat(value string, at place) Verdict {
+	if value != "text" && value != "json" {
+		return at.refuse(BadFormat, 0, 0, len(value))
+	}
+	c.Log.JSON = value == "json"
 	return Verdict{}
 }

@@ -27,6 +27,7 @@ type Scanner struct {
 	Args         sys.Vector
 	Table        []Option
 	Abbreviating bool // long options may be abbreviated while that is unambiguous
+	ShortOnly    bool // there are no long options: --x is the short option '-' and more
 
 	// Next is the index of the next word; after EndOfOptions, of the first word that
 	// is not an option.
@@ -59,7 +60,7 @@ func (s *Scanner) Scan() Found {
 			return Found{ID: EndOfOptions}
 		case len(word) < 2 || word[0] != '-':
 			return Found{ID: EndOfOptions}
-		case word[1] == '-':
+		case word[1] == '-' && !s.ShortOnly:
 			return s.long(word)
 		}
 		s.cluster = 1

@@ -75,3 +75,6 @@ func (s *Set) Add(r Range) bool {
 	s.ranges[from] = r
 	return true
 }
+
+// AddOne puts a single descriptor into the set.
+func (s *Set) AddOne(fd int) bool { return s.Add(Range{uint32(fd), uint32(fd)}) }

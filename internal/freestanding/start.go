@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/persona"
 	"github.com/fdinit/fdinit/internal/reaper"
 	"github.com/fdinit/fdinit/internal/sys"
 )
@@ -18,11 +19,14 @@ type Outcome struct {
 	// Entered is false in a binary that was linked without Entry.
 	Entered bool
 
-	// Verdict is what the command line asks for. If that is Run, Failure says why there
-	// is no workload, and Command is the index in argv of its first word.
-	Verdict config.Verdict
-	Command int
-	Failure reaper.Failure
+	// Verdict is what the command line asks for, in Dialect. If that is Run, Handover
+	// says why the process is hosted all the same, Command is the index in argv of the
+	// workload's first word, and Log is how its log is to be written.
+	Verdict  config.Verdict
+	Dialect  config.Dialect
+	Command  int
+	Log      config.Log
+	Handover reaper.Handover
 }
 
 // state is everything that outlives start or that the assembly of Entry needs.
@@ -52,20 +56,21 @@ func Result() Outcome { return process.outcome }
 func start(sp unsafe.Pointer) {
 	// First of all: until every signal is blocked, the kernel drops those sent to PID 1.
 	inherited, errno := sys.SetSignalMask(sys.AllSignals)
-	process.outcome.Entered = true
+	o := &process.outcome
+	o.Entered = true
 	if errno != 0 {
-		process.outcome.Failure = reaper.Failure{Stage: reaper.BlockSignals, Errno: errno}
+		o.Handover = reaper.Handover{Stage: reaper.BlockSignals, Errno: errno}
 		return
 	}
 	args, env := sys.StackVectors(sp)
 	var c config.Config
-	process.outcome.Verdict = config.Parse(args, env, &c)
-	if process.outcome.Verdict.Action != config.Run {
+	o.Verdict = persona.Parse(args, env, &c)
+	o.Dialect, o.Command, o.Log = c.Dialect, c.Command, c.Log
+	if o.Verdict.Action != config.Run {
 		sys.SetSignalMask(inherited)
 		return
 	}
-	// After a failure signals stay blocked: one that arrives while the runtime explains
-	// it must not change the exit status.
-	process.outcome.Command = c.Command
-	process.outcome.Failure = reaper.Run(&c, args, env, inherited)
+	// Signals stay blocked from here on: one that arrives while the runtime explains a
+	// failure must not change the exit status, nor one to the group end the log.
+	o.Handover = reaper.Run(&c, args, env, inherited)
 }

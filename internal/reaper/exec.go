@@ -43,23 +43,27 @@ const DefaultPath = "/bin:/usr/bin"
 
 // search tries name in each directory of path. An empty element means the working
 // directory. A file that may not be executed does not end the search but is what is
-// reported in the end; other errors than a missing file end it.
+// reported in the end, else it is why the last file was missing; other errors end it.
 func search(path, name string, args, env sys.Vector, what try) sys.Errno {
-	answer := sys.Errno(unix.ENOENT)
+	last, denied := sys.Errno(unix.ENOENT), false
 	for from := 0; from <= len(path); {
 		to := from + ascii.Index(path[from:], ':')
 		if file := join(path[from:to], name); file != nil {
 			switch errno := what.do(file, args, env); errno {
 			case unix.EACCES:
-				answer = errno
+				denied = true
 			case unix.ENOENT, unix.ENOTDIR, unix.ESTALE, unix.ENODEV, unix.ETIMEDOUT:
+				last = errno
 			default:
 				return errno
 			}
 		}
 		from = to + 1
 	}
-	return answer
+	if denied {
+		return unix.EACCES
+	}
+	return last
 }
 
 // join makes dir/name a C string in scratch, nil if the kernel would not take so long
@@ -93,11 +97,13 @@ func (what try) do(file *byte, args, env sys.Vector) sys.Errno {
 	return execute(file, args, env)
 }
 
-// execute executes one file. A file in no format that the kernel knows is taken
-// for a script of /bin/sh, as execvp(3) does: images have scripts without a shebang.
+// execute executes one file. A file in no format that the kernel knows is taken for a
+// script of /bin/sh, as execvp(3) does: images have scripts without a shebang. Unlike
+// execvp it does not feed a shell what is no text, such as a program for another
+// machine, which the shell would answer with a riddle.
 func execute(file *byte, args, env sys.Vector) sys.Errno {
 	errno := sys.Execve(file, args.From(1), env)
-	if errno != unix.ENOEXEC {
+	if errno != unix.ENOEXEC || !isText(file) {
 		return errno
 	}
 	// The words before the file make room for the shell: args becomes /bin/sh FILE ARG...
@@ -112,4 +118,28 @@ func execute(file *byte, args, env sys.Vector) sys.Errno {
 		return errno // what cannot be run is the file; that there is no shell is a detail
 	}
 	return shellErrno
+}
+
+// isText tells whether a file's first line, or as much of it as counts, has no NUL. A
+// file that may be executed but not read is left for the shell to judge.
+func isText(file *byte) bool {
+	fd, errno := sys.OpenPath(file, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK)
+	if errno != 0 {
+		return true
+	}
+	var head [128]byte
+	n, errno := sys.Read(fd, head[:])
+	sys.Close(fd)
+	if errno != 0 {
+		return true
+	}
+	for i := range n {
+		switch head[i] {
+		case 0:
+			return false
+		case '\n':
+			return true
+		}
+	}
+	return true
 }

@@ -2,10 +2,16 @@ package reaper
 
 import (
 	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/fds"
 	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/sys"
 	"golang.org/x/sys/unix"
+)
+
+const (
+	stdin   = 0
+	sigchld = sys.Signal(unix.SIGCHLD)
 )
 
 // Supervisor is the state of an init. It lives on the stack of the one thread.
@@ -16,10 +22,18 @@ type Supervisor struct {
 	self      int             // this process's pid: 1 in a container
 	inherited sys.SignalSet   // the signal mask to give to the workload
 	sigchld   sys.Disposition // what SIGCHLD did, to give to the workload
-	workload  int             // its pid
+	workload  int             // its pid, 0 without one
 
-	failure Failure
-	limits  rlimit.Changes
+	log    events.Writer
+	logger int  // the pid of the process that reads the log
+	warned bool // the one warning without a log was given
+
+	// handOver are the signals that the kernel sends once because the terminal was given
+	// up.
+	handOver sys.SignalSet
+
+	limits   rlimit.Changes
+	handover Handover
 
 	// inChild is set by the workload's process before it execs. It shares this memory,
 	// unless an emulator has turned vfork into fork (qemu-user does).
@@ -27,48 +41,72 @@ type Supervisor struct {
 }
 
 // Run is the whole life of the init. All signals must be blocked; inherited is the
-// mask from before. It returns only if there is no workload, and says why.
-func Run(c *config.Config, args, env sys.Vector, inherited sys.SignalSet) Failure {
+// mask from before. It returns only if the process is to become hosted, and says why.
+func Run(c *config.Config, args, env sys.Vector, inherited sys.SignalSet) Handover {
 	s := Supervisor{config: c, args: args, env: env, inherited: inherited, self: sys.Getpid()}
-	s.openStandardDescriptors()
+	s.handover.Init = s.self
+	if s.prepare() && (c.Pause || s.spawn()) {
+		s.settle()
+		s.supervise()
+	}
+	if s.handover.Stage < WriteLog {
+		s.finishLog(s.config.Dialect.FailureStatus())
+	}
+	return s.handover
+}
+
+// fail notes why there is no workload, or no longer one.
+func (s *Supervisor) fail(stage Stage, errno sys.Errno) {
+	s.handover.Stage = stage
+	s.handover.Errno = errno
+}
+
+// prepare makes the process fit for an init and for having a workload.
+func (s *Supervisor) prepare() bool {
+	openStandardDescriptors()
 
 	// With SIGCHLD ignored the kernel reaps children by itself and says nothing: wait4
 	// would never report the workload's end (tini and catatonit hang then).
 	s.sigchld, _ = sys.SetDisposition(sigchld, sys.Default)
 
 	if outsideRoot() {
-		return Failure{Stage: OutsideRoot}
+		s.fail(OutsideRoot, 0)
+		return false
 	}
-	fds.Activation(env, s.self, &c.Keep)
-	fds.Sweep(&c.Keep)
-	if s.self != 1 {
+	fds.Activation(s.env, s.self, &s.config.Keep)
+	if s.config.Pause {
+		s.config.Keep = fds.Set{} // for whom?
+	}
+	report := fds.Sweep(&s.config.Keep)
+	if s.config.Log.Wanted && !s.startLog() {
+		return false
+	}
+	s.log.Write(events.Event{Kind: events.Swept, Strategy: uint8(report.Strategy), Values: [4]uint64{uint64(report.Closed)}})
+
+	if s.self != 1 || s.log.Enabled() {
 		// Refused only before Linux 3.4 and by old gVisor: orphans then go to PID 1.
-		sys.SetSubreaper()
+		var errno sys.Errno
+		if s.self != 1 {
+			errno = sys.SetSubreaper()
+		}
+		s.log.Write(events.Event{Kind: events.Subreaper, Errno: int16(errno)})
 	}
-	if sig := c.ParentDeathSignal; sig != 0 {
+	if sig := s.config.ParentDeathSignal; sig != 0 {
 		if errno := sys.SetParentDeathSignal(sig); errno != 0 {
-			return Failure{Stage: DeathSignal, Errno: errno}
+			s.fail(DeathSignal, errno)
+			return false
 		}
 	}
-
-	if !s.spawn() {
-		return s.failure
+	if s.config.Place == config.InOwnSession {
+		s.releaseTerminal()
 	}
-	if !c.Keep.Empty() {
-		// What was kept is the workload's alone: an activation socket that PID 1 still
-		// holds stays open after the workload closed it (catatonit issue 12).
-		var nothing fds.Set
-		fds.Sweep(&nothing)
-	}
-	// The working directory would pin its mount (catatonit pull request 33).
-	sys.Chdir("/\x00")
-	return s.supervise()
+	return true
 }
 
 // openStandardDescriptors opens /dev/null in place of a missing standard input,
 // output or error, so that nothing opened later becomes one of them. Without
 // /dev/null they stay closed.
-func (s *Supervisor) openStandardDescriptors() {
+func openStandardDescriptors() {
 	for fd := range fds.First {
 		if sys.IsOpen(fd) {
 			continue
@@ -92,4 +130,33 @@ func outsideRoot() bool {
 		first = scratch[0]
 	}
 	return errno == 0 && first != '/'
+}
+
+// releaseTerminal gives the controlling terminal up, so that the workload's session can
+// take it. A session's leader is sent HUP and CONT for it, which must not reach the
+// workload (dumb-init issue 136).
+func (s *Supervisor) releaseTerminal() {
+	leader := sys.LeadsSession(s.self)
+	errno := sys.ReleaseTerminal(stdin)
+	e := events.Event{Kind: events.TerminalDetached, Errno: int16(errno)}
+	if errno == 0 && leader {
+		e.Code = 1
+		s.handOver = sys.SetOf(sys.Signal(unix.SIGHUP)) | sys.SetOf(sys.Signal(unix.SIGCONT))
+	}
+	s.log.Write(e)
+}
+
+// settle lets go of what only the workload needs, once there is one.
+func (s *Supervisor) settle() {
+	if !s.config.Keep.Empty() {
+		// What was kept is the workload's alone: an activation socket that PID 1 still
+		// holds stays open after the workload closed it (catatonit issue 12).
+		var keep fds.Set
+		if s.log.Enabled() {
+			keep.AddOne(s.log.Descriptor())
+		}
+		fds.Sweep(&keep)
+	}
+	// The working directory would pin its mount (catatonit pull request 33).
+	sys.Chdir("/\x00")
 }

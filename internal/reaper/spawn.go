@@ -2,9 +2,12 @@ package reaper
 
 import (
 	"github.com/fdinit/fdinit/internal/ascii"
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/fds"
 	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/sys"
+	"golang.org/x/sys/unix"
 )
 
 // vfork starts a process that shares this memory, runs child(s) on this stack while
@@ -14,19 +17,27 @@ import (
 //go:noescape
 func vfork(s *Supervisor) int
 
-// spawn starts the workload. If that fails it has reaped what it started, and
-// s.failure says why.
+// spawn starts the workload. If that fails it has reaped what it started.
 func (s *Supervisor) spawn() bool {
 	pid := vfork(s)
 	if pid < 0 {
-		s.failure = Failure{Stage: Spawn, Errno: sys.Errno(-pid)}
+		s.fail(Spawn, sys.Errno(-pid))
 		return false
 	}
-	s.workload = pid
-	if s.failure.Stage != NoFailure {
+	if s.handover.Stage != NoStage {
+		s.handover.Child = pid
 		sys.Wait(pid)
 		return false
 	}
+	s.workload = pid
+	for i := range s.limits.Len() {
+		c := s.limits.At(i)
+		s.log.Write(events.Event{
+			Kind: events.LimitChanged, Pid: int32(pid), Code: int32(c.Resource),
+			Values: [4]uint64{c.Old.Soft, c.Old.Hard, c.New.Soft, c.New.Hard},
+		})
+	}
+	s.log.Write(events.Event{Kind: events.Started, Pid: int32(pid)})
 	return true
 }
 
@@ -36,33 +47,56 @@ func (s *Supervisor) spawn() bool {
 //lint:ignore U1000 called by vfork
 func child(s *Supervisor) {
 	s.inChild = true
-	s.takeForeground()
-	s.fixActivation()
+	pid := sys.Getpid()
+	switch s.config.Place {
+	case config.InOwnGroup:
+		s.takeForeground(pid)
+	case config.InOwnSession:
+		sys.NewSession()
+		errno := sys.TakeTerminal(stdin)
+		s.log.Write(events.Event{Kind: events.SessionStarted, Pid: int32(pid), Errno: int16(errno)})
+	}
+	s.fixActivation(pid)
 	if failure := rlimit.Apply(&s.config.Limits, !s.config.NofileKeep, &s.limits); failure.Errno != 0 {
-		s.failure = Failure{Stage: SetLimit, Errno: failure.Errno, Limit: failure}
-		sys.Exit(StatusFailed)
+		s.fail(SetLimit, failure.Errno)
+		s.handover.Limit = failure
+		sys.Exit(config.StatusFailed)
 	}
 	if s.sigchld != sys.Default {
 		sys.SetDisposition(sigchld, s.sigchld)
 	}
 	sys.SetSignalMask(s.inherited)
 	errno := find(s.args.From(s.config.Command-1), s.env, tryExec)
-	s.failure = Failure{Stage: Exec, Errno: errno}
-	sys.Exit(ExecStatus(errno))
+	s.fail(Exec, errno)
+	sys.Exit(s.config.Dialect.ExecStatus(errno))
 }
 
-// takeForeground makes the workload the leader of a process group of its own and
-// puts that group into the terminal's foreground, if standard input is a terminal
-// and the init is in its foreground: an init that a shell runs in the background
-// must not steal the terminal. Nothing here is fatal: a terminal may be of another
-// session, or gone (sdc-docker issue 91). SIGTTOU is blocked, so it cannot stop us.
-func (s *Supervisor) takeForeground() {
-	const stdin = 0
-	foreground, errno := sys.ForegroundGroup(stdin)
+// takeForeground makes the workload the leader of a process group of its own and puts
+// that group into the terminal's foreground, if there is a terminal and the init is in
+// its foreground: an init that a shell runs in the background must not steal the
+// terminal. Nothing here is fatal: a terminal may be of another session, or gone
+// (sdc-docker issue 91). SIGTTOU is blocked, so it cannot stop us.
+func (s *Supervisor) takeForeground(pid int) {
+	terminal := stdin
+	if s.config.TerminalDevice {
+		fd, errno := sys.Open("/dev/tty\x00", unix.O_RDWR|unix.O_CLOEXEC)
+		if errno == 0 {
+			terminal = fd
+		} else {
+			s.log.Write(events.Event{Kind: events.NoTerminalDevice, Pid: int32(pid), Errno: int16(errno)})
+		}
+	}
+	foreground, errno := sys.ForegroundGroup(terminal)
 	mine := errno == 0 && foreground == sys.Getpgrp()
 	sys.NewProcessGroup()
 	if mine {
-		sys.SetForegroundGroup(stdin, sys.Getpid())
+		errno = sys.SetForegroundGroup(terminal, pid)
+	}
+	if errno != 0 {
+		s.log.Write(events.Event{Kind: events.ForegroundFailed, Pid: int32(pid), Errno: int16(errno)})
+	}
+	if terminal != stdin {
+		sys.Close(terminal)
 	}
 }
 
@@ -74,12 +108,11 @@ var listenPid, listenPidfdID decimalVariable
 // fixActivation makes LISTEN_PID and LISTEN_PIDFDID name the workload where they
 // name the init, because sd_listen_fds(3) compares them with its own process. The
 // environment's strings stay, only the array's pointers change.
-func (s *Supervisor) fixActivation() {
+func (s *Supervisor) fixActivation(pid int) {
 	owner, i := s.env.Lookup("LISTEN_PID")
 	if n, digits, fits := ascii.Decimal(owner, fds.Max); i < 0 || !digits || !fits || int(n) != s.self {
 		return
 	}
-	pid := sys.Getpid()
 	s.env.Set(i, listenPid.set("LISTEN_PID=", uint64(pid)))
 	if _, i := s.env.Lookup("LISTEN_PIDFDID"); i >= 0 {
 		if inode, ok := sys.PidfdInode(pid); ok {
@@ -104,6 +137,8 @@ func (v *decimalVariable) set(name string, value uint64) *byte {
 		}
 	}
 	i -= len(name)
-	copy(v[i:], name)
+	for j := range len(name) {
+		v[i+j] = name[j]
+	}
 	return &v[i]
 }

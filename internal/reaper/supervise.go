@@ -1,105 +1,230 @@
 package reaper
 
 import (
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/sys"
 	"golang.org/x/sys/unix"
 )
 
-const sigchld = sys.Signal(unix.SIGCHLD)
+// stopSignals are what a terminal stops processes with.
+const stopSignals = sys.SignalSet(1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1))
 
 // supervise takes one signal at a time: SIGCHLD is the time to reap, anything else is
 // for the workload. It sleeps without a time limit in between. It returns only if the
-// kernel refuses to let it do its work, or if an emulator hid that the workload could
-// not be started.
-func (s *Supervisor) supervise() Failure {
+// process is to become hosted: when the kernel refuses to let it do its work, when
+// an emulator hid that the workload could not be started, or in a process forked for
+// a warning.
+func (s *Supervisor) supervise() {
 	var info sys.SignalInfo
-	for {
+	for s.handover.Stage == NoStage {
 		sig, errno := sys.WaitSignal(sys.AllSignals, &info)
 		switch {
 		case errno == unix.EINTR: // by a debugger or a freezer: no handler is installed
 		case errno != 0:
-			return s.giveUp(WaitSignals, errno)
+			s.giveUp(WaitSignals, errno)
 		case sig == sigchld:
-			if failure := s.reap(); failure.Stage != NoFailure {
-				return failure
-			}
+			s.log.Write(received(sig, &info))
+			s.reap()
 		case !s.madeHere(sig, &info):
-			s.forward(sig, &info)
+			s.log.Write(received(sig, &info))
+			s.pass(sig, &info)
 		}
 	}
 }
 
-// reap takes every ended child, however many one SIGCHLD stands for, and ends the init
-// with the workload's status when the workload is among them.
-func (s *Supervisor) reap() Failure {
+func received(sig sys.Signal, info *sys.SignalInfo) events.Event {
+	return events.Event{Kind: events.Received, Signal: sig, Pid: info.Pid, Uid: info.Uid, Code: info.Code}
+}
+
+// reap takes every ended child, however many one SIGCHLD stands for. When the workload
+// is among them the init ends with its status.
+func (s *Supervisor) reap() {
 	for {
 		pid, status, errno := sys.Reap()
 		switch {
-		case errno == unix.ECHILD || errno == 0 && pid == 0:
-			return Failure{}
+		case errno == unix.ECHILD:
+			s.log.Write(events.Event{Kind: events.NoChildren})
+			return
 		case errno != 0:
-			return s.giveUp(WaitChildren, errno)
+			s.giveUp(WaitChildren, errno)
+			return
+		case pid == 0:
+			s.log.Write(events.Event{Kind: events.NothingToReap})
+			return
+		case pid == s.logger:
+			s.log.Close() // it was killed: nobody reads any more
 		case pid == s.workload:
-			if !s.inChild {
-				if failure := s.hiddenFailure(status.ExitStatus()); failure.Stage != NoFailure {
-					return failure
-				}
-			}
-			sys.Exit(status.ExitStatus())
+			s.end(status)
+			return
+		default:
+			s.log.Write(ended(events.Reaped, pid, status))
+		}
+	}
+}
+
+func ended(kind events.Kind, pid int, status sys.WaitStatus) events.Event {
+	return events.Event{Kind: kind, Pid: int32(pid), Values: [4]uint64{uint64(status)}}
+}
+
+// end ends the init because the workload has ended.
+func (s *Supervisor) end(status sys.WaitStatus) {
+	code := status.ExitStatus()
+	if !s.inChild && s.findHiddenFailure(code) {
+		return
+	}
+	s.log.Write(ended(events.WorkloadEnded, s.workload, status))
+	if s.config.TermAtEnd {
+		s.sendLast(sys.Signal(unix.SIGTERM))
+	} else if s.log.Enabled() {
+		s.reapRest()
+	}
+	if s.config.Zero.Has(code) {
+		code = 0
+	}
+	s.exit(code)
+}
+
+// sendLast sends the workload's group a signal. A single process is not sent one: it
+// has been reaped, and its pid may be another's by now.
+func (s *Supervisor) sendLast(sig sys.Signal) {
+	to := s.rewrite(sig)
+	if to == 0 {
+		return
+	}
+	if s.config.Scope == config.ToGroup {
+		sys.Kill(-s.workload, to)
+	}
+	s.log.Write(events.Event{Kind: events.SentLast, Signal: to, Pid: int32(s.target())})
+}
+
+// reapRest tells the log which other children have ended by now. It is bounded, since
+// those that still run may fork for ever.
+func (s *Supervisor) reapRest() {
+	for range 1000 {
+		pid, status, errno := sys.Reap()
+		switch {
+		case errno != 0:
+			s.log.Write(events.Event{Kind: events.NoChildren})
+			return
+		case pid == 0:
+			s.log.Write(events.Event{Kind: events.NothingToReap})
+			return
+		case pid != s.logger:
+			s.log.Write(ended(events.Reaped, pid, status))
 		}
 	}
 }
 
 // giveUp ends the workload, since an init that cannot wait is worse than none.
-func (s *Supervisor) giveUp(stage Stage, errno sys.Errno) Failure {
-	sys.Kill(s.workload, sys.Signal(unix.SIGKILL))
-	return Failure{Stage: stage, Errno: errno}
+func (s *Supervisor) giveUp(stage Stage, errno sys.Errno) {
+	if s.workload != 0 {
+		sys.Kill(s.workload, sys.Signal(unix.SIGKILL))
+	}
+	s.fail(stage, errno)
 }
 
-// hiddenFailure looks for the reason of a failed start where an emulator has turned
-// vfork into fork, so that the child could not tell (qemu-user does). The workload may
-// as well have ended with that status itself: then there is nothing to find.
-func (s *Supervisor) hiddenFailure(status int) Failure {
-	switch status {
-	case StatusFailed:
+// findHiddenFailure looks for the reason of a failed start where an emulator has
+// turned vfork into fork, so that the child could not tell (qemu-user does). The
+// workload may as well have ended with that status itself: then there is nothing to
+// find.
+func (s *Supervisor) findHiddenFailure(status int) bool {
+	if status == config.StatusFailed {
 		if failure := rlimit.Apply(&s.config.Limits, false, &s.limits); failure.Errno != 0 {
-			return Failure{Stage: SetLimit, Errno: failure.Errno, Limit: failure}
-		}
-	case StatusNotExecutable, StatusNotFound:
-		if errno := find(s.args.From(s.config.Command-1), s.env, tryAccess); errno != 0 {
-			return Failure{Stage: Exec, Errno: errno}
+			s.fail(SetLimit, failure.Errno)
+			s.handover.Limit = failure
+			return true
 		}
 	}
-	return Failure{}
+	errno := find(s.args.From(s.config.Command-1), s.env, tryAccess)
+	if errno == 0 || status != s.config.Dialect.ExecStatus(errno) {
+		return false
+	}
+	s.fail(Exec, errno)
+	s.handover.Child = s.workload
+	return true
 }
 
-// forward sends a signal on to the workload or, if so configured, to its process
-// group. Errors are not fatal: the workload may have ended (ESRCH) or have become
-// another user's (EPERM; tini exits then).
-func (s *Supervisor) forward(sig sys.Signal, info *sys.SignalInfo) {
-	if s.config.Group {
-		// There is no way to send a value to a group before Linux 6.9.
-		sys.Kill(-s.workload, sig)
+// pass decides what becomes of a signal that is not the init's own.
+func (s *Supervisor) pass(sig sys.Signal, info *sys.SignalInfo) {
+	if s.config.Pause {
+		if unix.Signal(sig) == unix.SIGTERM || unix.Signal(sig) == unix.SIGINT {
+			s.exit(0)
+		}
 		return
 	}
-	if info.Code == sys.SentByQueue && sys.Queue(s.workload, sig, info) == 0 {
+	if s.handOver.Has(sig) {
+		s.handOver &^= sys.SetOf(sig)
+		s.log.Write(events.Event{Kind: events.Ignored, Signal: sig})
 		return
+	}
+	switch to := s.rewrite(sig); to {
+	case 0:
+	case sig:
+		s.forward(sig, info)
+	default:
+		s.forward(to, nil)
+	}
+	if s.config.SuspendSelf && stopSignals.Has(sig) {
+		s.log.Write(events.Event{Kind: events.Suspending})
+		sys.Kill(s.self, sys.Signal(unix.SIGSTOP)) // without effect on PID 1
+	}
+}
+
+// rewrite is what a signal is forwarded as, 0 for not at all.
+func (s *Supervisor) rewrite(sig sys.Signal) sys.Signal {
+	to := s.config.Rewrites.Of(sig)
+	if s.config.Rewrites.Rewritten(sig) {
+		s.log.Write(events.Event{Kind: events.Translated, Signal: sig, Other: to})
+	}
+	return to
+}
+
+// target is whom signals are for: a process, or the group that it leads, negated.
+func (s *Supervisor) target() int {
+	if s.config.Scope == config.ToGroup {
+		return -s.workload
+	}
+	return s.workload
+}
+
+// forward sends a signal on, as it came if there is info. Errors are not fatal: the
+// workload may have ended (ESRCH) or have become another user's (EPERM; tini exits
+// then).
+func (s *Supervisor) forward(sig sys.Signal, info *sys.SignalInfo) {
+	e := events.Event{Kind: events.Forwarded, Signal: sig, Pid: int32(s.target())}
+	if errno := s.send(sig, info); errno != 0 {
+		e.Kind, e.Errno = events.ForwardFailed, int16(errno)
+		if errno == unix.EPERM && s.warnOnce(e) {
+			return
+		}
+	}
+	s.log.Write(e)
+}
+
+func (s *Supervisor) send(sig sys.Signal, info *sys.SignalInfo) sys.Errno {
+	// There is no way to send a value to a group before Linux 6.9.
+	if info != nil && info.Code == sys.SentByQueue && s.config.Scope == config.ToProcess {
+		if errno := sys.Queue(s.workload, sig, info); errno == 0 || errno == unix.ESRCH {
+			return errno
+		}
 	}
 	// Unlike a queued signal, one of kill(2) still arrives when RLIMIT_SIGPENDING is
 	// used up.
-	sys.Kill(s.workload, sig)
+	return sys.Kill(s.target(), sig)
 }
 
 // madeHere tells whether the init itself is the cause of a signal, so that it is none
 // of the workload's business: the kernel's answer to a fault or a limit of the
-// init, or a write to a broken pipe.
+// init, to its touching a terminal from the background, or to a write to a broken pipe.
 func (s *Supervisor) madeHere(sig sys.Signal, info *sys.SignalInfo) bool {
 	if info.Code == sys.SentByUser {
 		return int(info.Pid) == s.self
 	}
 	switch unix.Signal(sig) {
-	case unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS, unix.SIGXCPU, unix.SIGXFSZ:
+	case unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS,
+		unix.SIGXCPU, unix.SIGXFSZ, unix.SIGTTIN, unix.SIGTTOU:
 		return info.Code > 0
 	}
 	return false

@@ -16,6 +16,12 @@ const (
 	signalSetSize = unsafe.Sizeof(SignalSet(0))
 )
 
+// SetOf is the set of one signal.
+func SetOf(sig Signal) SignalSet { return 1 << (sig - 1) }
+
+// Has tells whether a signal is in the set.
+func (s SignalSet) Has(sig Signal) bool { return s&SetOf(sig) != 0 }
+
 // The si_code values that signal forwarding tells apart (sigaction(2)).
 const (
 	SentByUser   = 0  // SI_USER: kill(2)
@@ -44,7 +50,17 @@ type SignalInfo struct {
 // WaitSignal takes the next pending signal of set, sleeping without a time limit
 // until there is one.
 func WaitSignal(set SignalSet, info *SignalInfo) (Signal, Errno) {
-	sig := syscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(info)), 0, signalSetSize, 0, 0)
+	return waitSignal(set, info, nil)
+}
+
+// WaitSignalFor is WaitSignal for a limited time; EAGAIN when it is over.
+func WaitSignalFor(set SignalSet, info *SignalInfo, nanoseconds int64) (Signal, Errno) {
+	limit := unix.Timespec{Sec: nanoseconds / 1e9, Nsec: nanoseconds % 1e9}
+	return waitSignal(set, info, &limit)
+}
+
+func waitSignal(set SignalSet, info *SignalInfo, limit *unix.Timespec) (Signal, Errno) {
+	sig := syscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), uintptr(unsafe.Pointer(info)), uintptr(unsafe.Pointer(limit)), signalSetSize, 0, 0)
 	return Signal(sig), errnoOf(sig)
 }
 

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/events"
+	"github.com/fdinit/fdinit/internal/fds"
+	"github.com/fdinit/fdinit/internal/freestanding"
+	"github.com/fdinit/fdinit/internal/rlimit"
+	"github.com/fdinit/fdinit/internal/signals"
+	"github.com/fdinit/fdinit/internal/sys"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
+)
+
+// writeLog is the life of the event log's process: it writes what the init reports
+// until the init has ended.
+func writeLog(o freestanding.Outcome) int {
+	command := ""
+	if o.Command < len(os.Args) {
+		command = os.Args[o.Command]
+	}
+	input := os.NewFile(uintptr(o.Handover.LogInput), "events")
+	err := logEvents(input, os.Stderr, o.Log, o.Handover.Init, command)
+	if err != nil {
+		complain("writing the log: " + err.Error())
+		return config.StatusFailed
+	}
+	return 0
+}
+
+// writeOnce writes a single event, a warning.
+func writeOnce(e events.Event) int {
+	log := newLogger(os.Stderr)
+	writeEvent(log, e, "")
+	return 0
+}
+
+// logEvents writes events from in to out until they end. init is the init's pid, and
+// command the workload's first word.
+func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command string) error {
+	log := newLogger(out)
+	if how.JSON {
+		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
+	}
+	var peer peerLog
+	switch how.Style {
+	case config.Tini:
+		peer = &tiniLog{how: how, init: init, command: command}
+	case config.DumbInit:
+		peer = &dumbInitLog{how: how, init: init}
+	case config.Catatonit:
+		peer = &catatonitLog{init: init, command: command}
+	}
+	if peer != nil {
+		// Another init's log is lines of text, each with its own beginning.
+		log.SetFormatter(plainFormatter{})
+	}
+	reader := events.Reader{In: in}
+	for {
+		e, err := reader.Next()
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+		if e.Dropped > 0 {
+			log.WithTime(time.Unix(0, e.Time)).WithField("dropped", e.Dropped).
+				Warnf("%d events were dropped because the log was not read fast enough", e.Dropped)
+		}
+		switch {
+		case peer == nil && events.Of(e.Kind) <= how.Level:
+			writeEvent(log, e, command)
+		case peer != nil:
+			for _, line := range peer.lines(e) {
+				log.Info(line)
+			}
+		}
+	}
+}
+
+// writeEvent writes an event in fdinit's own words, if it has any for it.
+func writeEvent(log *logrus.Logger, e events.Event, command string) {
+	message, fields := describeEvent(e, command)
+	if message == "" {
+		return
+	}
+	entry := log.WithFields(fields)
+	if e.Time != 0 {
+		entry = entry.WithTime(time.Unix(0, e.Time))
+	}
+	level := logrus.DebugLevel
+	switch events.Of(e.Kind) {
+	case events.Warn:
+		level = logrus.WarnLevel
+	case events.Info:
+		level = logrus.InfoLevel
+	}
+	entry.Log(level, message)
+}
+
+// describeEvent finds words for an event, and the same as fields for programs.
+func describeEvent(e events.Event, command string) (string, logrus.Fields) {
+	fields := logrus.Fields{"event": e.Kind.String()}
+	signal := signals.Name(e.Signal)
+	switch e.Kind {
+	case events.Subreaper:
+		if e.Errno != 0 {
+			fields["error"] = errnoText(e)
+			return "cannot adopt orphans: " + errnoText(e), fields
+		}
+	case events.Swept:
+		strategy, closed := fds.Strategy(e.Strategy), int64(e.Values[0])
+		if strategy == fds.None {
+			return "kept all inherited descriptors", fields
+		}
+		fields["strategy"] = strategy.String()
+		if closed == fds.Uncounted {
+			return fmt.Sprintf("closed inherited descriptors with %v", strategy), fields
+		}
+		fields["closed"] = closed
+		return fmt.Sprintf("closed %d inherited descriptors with %v", closed, strategy), fields
+	case events.LimitChanged:
+		before, after := limitText(e.Values[0], e.Values[1]), limitText(e.Values[2], e.Values[3])
+		fields["resource"], fields["before"], fields["after"] = rlimit.Type(int(e.Code)), before, after
+		return fmt.Sprintf("changed %s from %s to %s (soft:hard)", rlimit.Type(int(e.Code)), before, after), fields
+	case events.Started:
+		fields["pid"], fields["command"] = e.Pid, command
+		return fmt.Sprintf("started %s as process %d", command, e.Pid), fields
+	case events.Received:
+		if e.Signal == sys.Signal(unix.SIGCHLD) {
+			return "", nil // its effect is what counts
+		}
+		fields["signal"], fields["code"] = signal, e.Code
+		if e.Code > 0 {
+			return fmt.Sprintf("received %s from the kernel", signal), fields
+		}
+		fields["sender"], fields["uid"] = e.Pid, e.Uid
+		if e.Pid == 0 {
+			return fmt.Sprintf("received %s from outside the container (user %d)", signal, e.Uid), fields
+		}
+		return fmt.Sprintf("received %s from process %d (user %d)", signal, e.Pid, e.Uid), fields
+	case events.Translated:
+		fields["signal"] = signal
+		if e.Other == 0 {
+			return fmt.Sprintf("not forwarding %s, as asked", signal), fields
+		}
+		fields["as"] = signals.Name(e.Other)
+		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signals.Name(e.Other)), fields
+	case events.Ignored:
+		fields["signal"] = signal
+		return fmt.Sprintf("not forwarding %s, which came of giving up the terminal", signal), fields
+	case events.Forwarded, events.SentLast:
+		fields["signal"], fields["pid"] = signal, e.Pid
+		if e.Kind == events.SentLast {
+			return fmt.Sprintf("sent %s to %s, whose leader has ended", signal, target(e.Pid)), fields
+		}
+		return fmt.Sprintf("forwarded %s to %s", signal, target(e.Pid)), fields
+	case events.ForwardFailed:
+		fields["signal"], fields["pid"], fields["error"] = signal, e.Pid, errnoText(e)
+		message := fmt.Sprintf("forwarding %s to %s: %s", signal, target(e.Pid), errnoText(e))
+		if unix.Errno(e.Errno) == unix.EPERM {
+			message += ": it runs as another user, and fdinit lacks CAP_KILL"
+		}
+		return message, fields
+	case events.Reaped, events.WorkloadEnded:
+		what := "reaped"
+		if e.Kind == events.WorkloadEnded {
+			what = "the workload ended:"
+		}
+		status := e.Status()
+		fields["pid"] = e.Pid
+		if sig := status.Signal(); sig != 0 {
+			fields["signal"] = signals.Name(sig)
+			return fmt.Sprintf("%s process %d, ended by %s", what, e.Pid, signals.Name(sig)), fields
+		}
+		fields["status"] = status.ExitStatus()
+		return fmt.Sprintf("%s process %d with status %d", what, e.Pid, status.ExitStatus()), fields
+	case events.ForegroundFailed:
+		if e.Errno != 0 && unix.Errno(e.Errno) != unix.ENOTTY {
+			fields["error"] = errnoText(e)
+			return "cannot put the workload into the terminal's foreground: " + errnoText(e), fields
+		}
+	}
+	return "", nil
+}
+
+func errnoText(e events.Event) string { return unix.Errno(e.Errno).Error() }
+
+// target names whom a signal was for.
+func target(pid int32) string {
+	if pid < 0 {
+		return fmt.Sprintf("process group %d", -pid)
+	}
+	return fmt.Sprintf("process %d", pid)
+}

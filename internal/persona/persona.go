@@ -1,0 +1,98 @@
+package persona
+
+import (
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/sys"
+)
+
+// Of is the dialect that belongs to the name that fdinit was called by. Of a path only
+// the last element counts, except for the /dev/init of old Docker and Podman.
+func Of(argv0 string) config.Dialect {
+	base := Base(argv0)
+	switch base {
+	case "docker-init", "tini", "tini-static":
+		return config.Tini
+	case "podman-init", "catatonit":
+		return config.Catatonit
+	case "dumb-init":
+		return config.DumbInit
+	}
+	if argv0 == "/dev/init" {
+		return config.Tini
+	}
+	return config.Native
+}
+
+// Base is a path's last element.
+func Base(path string) string {
+	start := 0
+	for i := range len(path) {
+		if path[i] == '/' {
+			start = i + 1
+		}
+	}
+	return path[start:]
+}
+
+// Parse reads the command line in the dialect that its first word says, then the
+// FDINIT_* variables, which count in every dialect: docker run --init leaves no other
+// way in.
+func Parse(args, env sys.Vector, c *config.Config) config.Verdict {
+	if args.Len() > 0 {
+		c.Dialect = Of(args.String(0))
+	}
+	var v config.Verdict
+	switch c.Dialect {
+	case config.Tini:
+		v = tini(args, env, c)
+	case config.DumbInit:
+		v = dumbInit(args, env, c)
+	case config.Catatonit:
+		v = catatonit(args, env, c)
+	default:
+		return config.Parse(args, env, c)
+	}
+	if v.Action != config.Run {
+		return v
+	}
+	return config.ParseVariables(env, c)
+}
+
+// command takes the workload from what is left on the command line.
+func command(s *config.Scanner, c *config.Config) config.Verdict {
+	if s.Next >= s.Args.Len() {
+		return config.RefuseEmpty()
+	}
+	c.Command = s.Next
+	return config.Verdict{}
+}
+
+// scanNumber reads an optional sign and digits after optional white space, as
+// strtol(3) and scanf(3) do, and returns how many bytes that were: 0 if there is no
+// number. Numbers beyond 32 bits are cut down to them, as scanf's %d does.
+func scanNumber(s string) (n int32, length int) {
+	i := 0
+	for i < len(s) && (s[i] == ' ' || s[i] >= '\t' && s[i] <= '\r') {
+		i++
+	}
+	negative := i < len(s) && s[i] == '-'
+	if i < len(s) && (s[i] == '-' || s[i] == '+') {
+		i++
+	}
+	start := i
+	var value int64
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		value = value*10 + int64(s[i]-'0')
+		if value >= 1<<53 {
+			value = 1<<53 | value&(1<<32-1) // the low bits are all that is kept
+		}
+		i++
+	}
+	if i == start {
+		return 0, 0
+	}
+	if negative {
+		value = -value
+	}
+	return int32(value), i
+}

@@ -1,0 +1,94 @@
+package persona
+
+import (
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/events"
+	"github.com/fdinit/fdinit/internal/signals"
+	"github.com/fdinit/fdinit/internal/sys"
+)
+
+// tiniOptions are those of tini 0.19.0.
+var tiniOptions = [...]config.Option{
+	{ID: 'h', Short: 'h'},
+	{ID: 'v', Short: 'v'},
+	{ID: 'w', Short: 'w'},
+	{ID: 'g', Short: 'g'},
+	{ID: 'l', Short: 'l'},
+	{ID: 's', Short: 's'},
+	{ID: 'e', Short: 'e', Value: true},
+	{ID: 'p', Short: 'p', Value: true},
+}
+
+// tini reads tini's dialect. Its only long option is --version, and that only when it
+// stands alone: "tini -- --version" runs a command.
+func tini(args, env sys.Vector, c *config.Config) config.Verdict {
+	if args.Len() == 2 && args.String(1) == "--version" {
+		return config.Verdict{Action: config.Version}
+	}
+	verbosity := 1
+	s := config.Scanner{Args: args, Table: tiniOptions[:], ShortOnly: true, Next: 1}
+	for f := s.Scan(); f.ID != config.EndOfOptions; f = s.Scan() {
+		switch f.ID {
+		case 'h':
+			return config.Verdict{Action: config.Help}
+		case 'l':
+			return config.Verdict{Action: config.License}
+		case 'v':
+			verbosity++
+		case 'w':
+			c.Log.Notes |= config.NoteReaped
+		case 'g':
+			c.Scope = config.ToGroup
+		case 's': // automatic and silent
+		case 'e':
+			status, length := scanNumber(f.Value)
+			if length != len(f.Value) || status < 0 || status > 255 {
+				return config.RefuseValue(f, config.BadStatus)
+			}
+			c.Zero.Add(int(status))
+		case 'p':
+			sig, ok := signals.Parse(f.Value)
+			if !ok {
+				return config.RefuseValue(f, config.BadSignal)
+			}
+			c.ParentDeathSignal = sig
+		default:
+			return config.RefuseOption(f)
+		}
+	}
+	if v := command(&s, c); v.Action != config.Run {
+		return v
+	}
+	if _, i := env.Lookup("TINI_KILL_PROCESS_GROUP"); i >= 0 {
+		c.Scope = config.ToGroup
+	}
+	if value, i := env.Lookup("TINI_VERBOSITY"); i >= 0 {
+		n, _ := scanNumber(value)
+		verbosity = int(n)
+		if n < 0 {
+			verbosity = maxTiniVerbosity // tini compares without a sign
+		}
+	}
+	tiniLog(verbosity, &c.Log)
+	return config.Verdict{}
+}
+
+const maxTiniVerbosity = 4
+
+// tiniLog turns tini's verbosity into what is logged: 1 are warnings, 2 information, 3
+// debugging, 4 tracing.
+func tiniLog(verbosity int, log *config.Log) {
+	log.Style = config.Tini
+	switch {
+	case verbosity >= maxTiniVerbosity:
+		log.Notes |= config.NoteTrace
+		log.Level = events.Debug
+	case verbosity == 3:
+		log.Level = events.Debug
+	case verbosity == 2:
+		log.Level = events.Info
+	case verbosity < 1:
+		log.Notes &^= config.NoteReaped
+	}
+	log.Wanted = log.Level > events.Warn || log.Notes&config.NoteReaped != 0
+}

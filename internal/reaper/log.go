@@ -1,0 +1,102 @@
+package reaper
+
+import (
+	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/events"
+	"github.com/fdinit/fdinit/internal/fds"
+	"github.com/fdinit/fdinit/internal/sys"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// logPipe is the pipe's size in bytes: 16384 events that PID 1 does not wait for.
+	logPipe = 1 << 20
+
+	// logPatience is how long the init waits in the end for the log to be written, in
+	// nanoseconds, all in all.
+	logPatience = 2e9
+)
+
+// startLog starts the process that writes the log. In that process, which is to become
+// hosted, and on failure it returns false.
+func (s *Supervisor) startLog() bool {
+	reading, writing, errno := sys.Pipe(logPipe)
+	if errno != 0 {
+		s.fail(StartLog, errno)
+		return false
+	}
+	pid, errno := sys.Fork()
+	switch {
+	case errno != 0:
+		s.fail(StartLog, errno)
+		return false
+	case pid == 0:
+		// What is kept for the workload is not kept for the log, and with the pipe's
+		// writing end open here it would never end.
+		var keep fds.Set
+		keep.AddOne(reading)
+		fds.Sweep(&keep)
+		sys.Chdir("/\x00")
+		s.handover.Stage = WriteLog
+		s.handover.LogInput = reading
+		return false
+	}
+	sys.Close(reading)
+	s.logger = pid
+	s.log.Open(writing)
+	return true
+}
+
+// warnOnce has a single event written by a process made for it, at the default level,
+// where there is no log. In that process it returns true.
+func (s *Supervisor) warnOnce(e events.Event) bool {
+	if s.log.Enabled() || s.warned || s.config.Dialect != config.Native && s.config.Dialect != config.Tini {
+		return false
+	}
+	s.warned = true
+	if pid, errno := sys.Fork(); errno != 0 || pid != 0 {
+		return false
+	}
+	s.handover.Stage = WriteOnce
+	s.handover.Event = e
+	return true
+}
+
+// exit ends the init once the log is written.
+func (s *Supervisor) exit(status int) {
+	s.finishLog(status)
+	sys.Exit(status)
+}
+
+// finishLog waits until the log is written, but not for long: a reader that never reads
+// must not keep a container alive.
+func (s *Supervisor) finishLog(status int) {
+	if !s.log.Enabled() {
+		return
+	}
+	const retry = 10e6
+	var info sys.SignalInfo
+	deadline := sys.Now() + logPatience
+	for !s.log.Write(events.Event{Kind: events.Ending, Code: int32(status)}) && sys.Now() < deadline {
+		sys.WaitSignalFor(sys.SetOf(sigchld), &info, retry) // a pause, more or less
+	}
+	s.log.Close()
+	for {
+		for {
+			pid, _, errno := sys.Reap()
+			if pid == s.logger || errno != 0 {
+				return
+			}
+			if pid == 0 {
+				break
+			}
+		}
+		left := deadline - sys.Now()
+		if left <= 0 || left > logPatience { // the clock may be set meanwhile
+			return
+		}
+		if _, errno := sys.WaitSignalFor(sys.SetOf(sigchld), &info, left); errno != 0 && errno != unix.EINTR {
+			return
+		}
+	}
+}
