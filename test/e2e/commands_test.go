@@ -51,6 +51,8 @@ var commands = map[string]command{
 	"parent":           simple(2, (*script).cmdParent),
 	"gone":             simple(1, (*script).cmdGone),
 	"group":            group,
+	"stopped":          simple(1, (*script).cmdStopped),
+	"running":          simple(1, (*script).cmdRunning),
 	"socket-activated": simple(0, (*script).cmdSocketActivated),
 	"await":            simple(1, (*script).cmdAwait),
 	"signal":           simple(-1, (*script).cmdSignal),
@@ -103,12 +105,14 @@ func (s *script) must(ts *testscript.TestScript, err error) {
 
 func launch(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptOf(ts)
-	sp, err := parseSpec(args)
-	ts.Check(err)
-	if len(sp.Each) > 0 {
-		s.must(ts, launchEach(ts, sp, args))
+	if i := slices.Index(args, "-each"); i >= 0 && i+1 < len(args) {
+		values, err := parseNumbers(args[i+1])
+		ts.Check(err)
+		s.must(ts, launchEach(ts, values, slices.Delete(slices.Clone(args), i, i+2)))
 		return
 	}
+	sp, err := parseSpec(args)
+	ts.Check(err)
 	c, err := runContainer(sp, ts.MkAbs("."))
 	s.must(ts, err)
 	s.last = c.status
@@ -136,12 +140,12 @@ func runContainer(sp *spec, dir string) (*container, error) {
 }
 
 // launchEach runs the command once for every value, a few at a time.
-func launchEach(ts *testscript.TestScript, first *spec, args []string) error {
+func launchEach(ts *testscript.TestScript, values []int, args []string) error {
 	dir := ts.MkAbs(".")
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 4)
-	problems := make([]error, len(first.Each))
-	for i, n := range first.Each {
+	problems := make([]error, len(values))
+	for i, n := range values {
 		replaced := slices.Clone(args)
 		for j := range replaced {
 			replaced[j] = strings.ReplaceAll(replaced[j], "{}", strconv.Itoa(n))
@@ -373,11 +377,13 @@ func (s *script) cmdStatus(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	value, err := statusField(pid, args[1])
-	if err != nil {
-		return err
-	}
-	return matches(args[2], value)
+	return s.container.eventually(func() error {
+		value, err := statusField(pid, args[1])
+		if err != nil {
+			return err
+		}
+		return matches(args[2], value)
+	})
 }
 
 func matches(pattern, value string) error {
@@ -585,6 +591,29 @@ func (s *script) cmdGone(ts *testscript.TestScript, args []string) error {
 	})
 }
 
+func (s *script) cmdStopped(ts *testscript.TestScript, args []string) error {
+	return s.inState(args[0], true)
+}
+
+func (s *script) cmdRunning(ts *testscript.TestScript, args []string) error {
+	return s.inState(args[0], false)
+}
+
+// inState waits until a process is stopped, by job control, or is not.
+func (s *script) inState(who string, stopped bool) error {
+	pid, err := s.find(who)
+	if err != nil {
+		return err
+	}
+	return s.container.eventually(func() error {
+		p, err := readProcess(pid)
+		if err == nil && (p.state == 'T') != stopped {
+			err = fmt.Errorf("%s is in state %c", who, p.state)
+		}
+		return err
+	})
+}
+
 func group(ts *testscript.TestScript, neg bool, args []string) {
 	s := scriptOf(ts)
 	a, err := s.find(args[0])
@@ -777,33 +806,44 @@ func (s *script) cmdBurst(ts *testscript.TestScript, args []string) error {
 		}
 		sent[n]++
 	}
+	// The kernel hands out pending signals in the order of their numbers, to fdinit and
+	// to the workload: when this one is through, so are all the others.
+	const last = 64
+	value := int32(total)
+	if err := c.eventually(func() error { return send(c.pid(), last, &value) }); err != nil {
+		return err
+	}
+	sent[last]++
+	mark := fmt.Sprintf("signal=%d code=-1 value=%d\n", last, value)
+	if err := c.eventually(func() error {
+		if out, _ := c.output(); !strings.Contains(out[c.cursor:], mark) {
+			return errors.New("the last signal does not arrive")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	// With fewer queue entries than signals the kernel itself drops the rest.
 	var queue unix.Rlimit
 	if err := unix.Prlimit(c.pid(), unix.RLIMIT_SIGPENDING, nil, &queue); err != nil {
 		return err
 	}
 	queued := queue.Cur > uint64(4*total)
-	return c.eventually(func() error {
-		if c.ended() {
-			return fmt.Errorf("it ended with %s", c.status)
+	got := map[int]int{}
+	records, end := c.records()
+	c.cursor = end
+	for _, n := range records {
+		got[n]++
+	}
+	for n, times := range sent {
+		if got[n] == 0 || got[n] > times || n >= 34 && queued && got[n] != times {
+			err = errors.Join(err, fmt.Errorf("%s was sent %d times and arrived %d times", signalName(n), times, got[n]))
 		}
-		got := map[int]int{}
-		records, _ := c.records()
-		for _, n := range records {
-			got[n]++
-		}
-		for n, times := range sent {
-			switch {
-			case got[n] == 0:
-				return fmt.Errorf("no %s of %d arrived", signalName(n), times)
-			case got[n] > times:
-				return fmt.Errorf("%s arrived %d times but was sent %d times", signalName(n), got[n], times)
-			case n >= 34 && queued && got[n] != times:
-				return fmt.Errorf("%s arrived %d times of %d", signalName(n), got[n], times)
-			}
-		}
-		return nil
-	})
+	}
+	if len(got) != len(sent) {
+		err = errors.Join(err, errors.New("others arrived that were not sent"))
+	}
+	return err
 }
 
 func (s *script) cmdType(ts *testscript.TestScript, args []string) error {
@@ -845,12 +885,8 @@ func (s *script) cmdForeground(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	want := 0
-	if slices.Contains([]string{"init", "workload", "child"}, args[0]) {
-		if want, err = c.process(args[0]); err != nil {
-			return err
-		}
-	}
+	// Not one of the container's generations: a command line.
+	want, _ := c.process(args[0])
 	return c.eventually(func() error {
 		p, err := readProcess(c.pid())
 		if err != nil {

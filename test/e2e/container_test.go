@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,8 +35,8 @@ type container struct {
 	done   chan struct{}
 	status string // what exits compares with, valid when done is closed
 
-	workload, child int // their process numbers, once looked up
-	cursor          int // what received and await have seen of the output
+	known  map[string]int // who is which process, once looked up
+	cursor int            // what received and await have seen of the output
 
 	terminal *os.File
 	screen   screen
@@ -45,6 +47,7 @@ type screen struct {
 	sync.Mutex
 	text   []byte
 	cursor int
+	over   bool // nothing more can come
 }
 
 // startContainer starts the stage and returns when it has become the command, or
@@ -54,8 +57,10 @@ func startContainer(s *spec, dir string) (*container, error) {
 	if s.Path, err = lookPath(s.Path, dir); err != nil {
 		return nil, err
 	}
-	if s.Dir == "" {
-		s.Dir = dir
+	for _, name := range []*string{&s.Dir, &s.Noexec, &s.OutsideRoot} {
+		if !filepath.IsAbs(*name) && (*name != "" || name == &s.Dir) {
+			*name = filepath.Join(dir, *name)
+		}
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -65,7 +70,7 @@ func startContainer(s *spec, dir string) (*container, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &container{spec: s, done: make(chan struct{})}
+	c := &container{spec: s, screen: screen{over: !s.TTY}, done: make(chan struct{}), known: map[string]int{}}
 	c.cmd = &exec.Cmd{
 		Path:        stageBinary,
 		Args:        []string{"stage"},
@@ -93,15 +98,14 @@ func startContainer(s *spec, dir string) (*container, error) {
 		c.cmd.Stdin = in
 	}
 	if s.TTY {
-		master, slave, err := pty.Open()
+		slave, err := c.openTerminal()
 		if err != nil {
 			return nil, fmt.Errorf("%w: a terminal: %w", errSkip, err)
 		}
 		defer slave.Close()
-		c.terminal = master
 		c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
 		attr.Setsid, attr.Setctty = true, true
-		go c.screen.follow(master)
+		go c.screen.follow(c.terminal)
 	}
 
 	statusRead, statusWrite, err := os.Pipe()
@@ -121,28 +125,17 @@ func startContainer(s *spec, dir string) (*container, error) {
 	if err != nil {
 		return nil, skippable("starting a process in its namespaces", err)
 	}
-	go func() {
-		c.cmd.Wait()
-		ws := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
-		switch {
-		case ws.Signaled() && ws.CoreDump():
-			c.status = signalName(int(ws.Signal())) + " with a core"
-		case ws.Signaled():
-			c.status = signalName(int(ws.Signal()))
-		default:
-			c.status = strconv.Itoa(ws.ExitStatus())
-		}
-		close(c.done)
-	}()
-
+	var trouble error
 	if s.Hold {
-		if _, err := io.ReadFull(statusRead, make([]byte, len("hold\n"))); err != nil {
-			return nil, errors.Join(errors.New("the stage did not get ready"), c.kill())
+		if _, trouble = io.ReadFull(statusRead, make([]byte, len("hold\n"))); trouble == nil {
+			trouble = c.sendBeforeWorkload(func() { holdWrite.Close() })
 		}
-		err := c.sendBeforeWorkload(func() { holdWrite.Close() })
-		if err != nil {
-			return nil, errors.Join(err, c.kill())
-		}
+	}
+	// Not earlier: waiting for the end of a process takes the reports of its ptrace
+	// stops from whoever traces it.
+	go c.await()
+	if trouble != nil {
+		return nil, errors.Join(trouble, c.kill())
 	}
 	problem, err := io.ReadAll(statusRead)
 	if err != nil {
@@ -158,6 +151,21 @@ func startContainer(s *spec, dir string) (*container, error) {
 	return c, nil
 }
 
+// await waits for the end of the container's first process.
+func (c *container) await() {
+	c.cmd.Wait()
+	ws := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case ws.Signaled() && ws.CoreDump():
+		c.status = signalName(int(ws.Signal())) + " with a core"
+	case ws.Signaled():
+		c.status = signalName(int(ws.Signal()))
+	default:
+		c.status = strconv.Itoa(ws.ExitStatus())
+	}
+	close(c.done)
+}
+
 func lookPath(name, dir string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {
@@ -166,9 +174,9 @@ func lookPath(name, dir string) (string, error) {
 		return name, nil
 	}
 	for d := range strings.SplitSeq(scriptPath, ":") {
-		path := filepath.Join(d, name)
-		if unix.Access(path, unix.X_OK) == nil {
-			return path, nil
+		file := filepath.Join(d, name)
+		if unix.Access(file, unix.X_OK) == nil {
+			return file, nil
 		}
 	}
 	return "", fmt.Errorf("%w: no program %s", errSkip, name)
@@ -177,7 +185,8 @@ func lookPath(name, dir string) (string, error) {
 // attributes are the namespaces that the state needs. Without privileges a user
 // namespace gives the right to make the others.
 func (s *spec) attributes() (*syscall.SysProcAttr, error) {
-	attr := &syscall.SysProcAttr{}
+	// Should this test be killed, its containers go, too.
+	attr := &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	if !s.NotPID1 {
 		attr.Cloneflags |= unix.CLONE_NEWPID
 	}
@@ -254,29 +263,25 @@ func (c *container) output() (stdout, stderr string) {
 	return read(c.out), read(c.err)
 }
 
-// process finds who is meant. A workload counts once it has been executed: until
-// then the child shares its parent's program.
+// process finds who is meant: a generation's oldest member. The workload of an fdinit
+// counts once it has been executed: until then it shares its parent's program.
 func (c *container) process(who string) (int, error) {
-	var parent int
-	var known *int
-	switch who {
-	case "init":
-		return c.pid(), nil
-	case "workload":
-		parent, known = c.pid(), &c.workload
-	case "child":
-		p, err := c.process("workload")
-		if err != nil {
-			return 0, err
-		}
-		parent, known = p, &c.child
-	default:
+	generations := []string{"init", "workload", "child", "grandchild"}
+	generation := slices.Index(generations, who)
+	switch generation {
+	case -1:
 		return 0, fmt.Errorf("who is %q?", who)
+	case 0:
+		return c.pid(), nil
 	}
-	if *known != 0 {
-		return *known, nil
+	if pid := c.known[who]; pid != 0 {
+		return pid, nil
 	}
-	err := c.eventually(func() error {
+	parent, err := c.process(generations[generation-1])
+	if err != nil {
+		return 0, err
+	}
+	err = c.eventually(func() error {
 		oldest, started := 0, uint64(0)
 		for _, p := range allProcesses() {
 			if p.parent == parent && p.state != 'Z' && (oldest == 0 || p.started < started) {
@@ -286,26 +291,23 @@ func (c *container) process(who string) (int, error) {
 		if oldest == 0 {
 			return fmt.Errorf("no %s", who)
 		}
-		if who == "workload" && sameProgram(oldest, parent) {
-			return errors.New("the workload has not been executed")
+		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent))
+		if path.Base(program) == "fdinit" {
+			if own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", oldest)); err != nil || own == program {
+				return fmt.Errorf("the %s has not been executed", who)
+			}
 		}
-		*known = oldest
+		c.known[who] = oldest
 		return nil
 	})
-	return *known, err
-}
-
-func sameProgram(a, b int) bool {
-	x, errX := os.Readlink(fmt.Sprintf("/proc/%d/exe", a))
-	y, errY := os.Readlink(fmt.Sprintf("/proc/%d/exe", b))
-	return errX != nil || errY != nil || x == y
+	return c.known[who], err
 }
 
 // eventually polls a condition, patiently, but not when everything is over.
 func (c *container) eventually(condition func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		over := c.ended()
+		over := c.ended() && c.screen.ended()
 		err := condition()
 		if err == nil {
 			return nil
@@ -381,12 +383,40 @@ func descendants(of int) []int {
 	return found[1:]
 }
 
+// openTerminal makes a pseudo-terminal and returns the side for the container. Our
+// side must not block: a read that sleeps in the kernel would keep it open after it
+// was closed, and there would be no hang-up.
+func (c *container) openTerminal() (slave *os.File, err error) {
+	master, slave, err := pty.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer master.Close()
+	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err != nil {
+		slave.Close()
+		return nil, err
+	}
+	c.terminal = os.NewFile(uintptr(fd), "terminal")
+	return slave, nil
+}
+
+func (s *screen) ended() bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.over
+}
+
 func (s *screen) follow(master io.Reader) {
 	buf := make([]byte, 4096)
 	for {
 		n, err := master.Read(buf)
 		s.Lock()
 		s.text = append(s.text, buf[:n]...)
+		s.over = err != nil
 		s.Unlock()
 		if err != nil {
 			return // EIO: nobody has the other side open any more

@@ -27,7 +27,8 @@
 //	                           fdinit and see only 0 to 2, in the workload and in process 1
 //
 // The next ones look at a running container from outside, through /proc. WHO is
-// init (what was started), workload (its first child), or child (the workload's).
+// init (what was started), workload (its first child), child (the workload's), or
+// grandchild.
 //
 //	fds WHO LIST               exactly these descriptors are open
 //	fd WHO NUMBER REGEXP       what a descriptor refers to
@@ -41,6 +42,7 @@
 //	zombies WHO N              it comes to have N dead children that nobody waited for
 //	parent WHO WHO             the first one's parent comes to be the second one
 //	gone WHO                   it comes to be gone, not even a zombie
+//	stopped WHO                it comes to be stopped, "running WHO": to go on
 //	group WHO WHO              both are in one process group ("! group": they are not)
 //	socket-activated           LISTEN_PID and LISTEN_PIDFDID name the workload
 //	await REGEXP               its output comes to match
@@ -48,11 +50,16 @@
 // Signals are sent from outside too. The workload that records them is "probe
 // signals", see probe.
 //
-//	signal WHO LIST            send each of these; -value N with a value, as sigqueue(3);
-//	                           -burst N in turn until N are sent
+//	signal WHO LIST            send each of these; -value N with a value, as sigqueue(3)
 //	received LIST              exactly these were recorded since the last time, once each
 //	relay LIST                 send one to init, await its record, then the next
 //	burst N LIST               send N in turn, none is lost for good; real-time ones not even once
+//
+// Files to be executed can be made broken:
+//
+//	executable FILE machine N    a program for another machine, by its ELF number
+//	executable FILE loader PATH  one that asks for a loader
+//	busy FILE                    keep it open for writing
 //
 // With -tty the container gets a pseudo-terminal.
 //
@@ -72,7 +79,7 @@
 //	-seccomp CALL=ERRNO        a filter that makes a system call fail
 //	-no-proc  -no-dev          nothing mounted there, an empty directory
 //	-read-only-root            and -noexec DIR, a directory mounted so
-//	-in DIR  -deleted-cwd  -outside-root DIR
+//	-in DIR  -deleted-cwd  -outside-root DIR  -deep-cwd (a name longer than any path)
 //	-uid N  -no-caps  -no-new-privs  -user-namespace  -umask N
 //	-env NAME=VALUE            {pid} is process 1's own number, {pidfdid} its pidfd's inode
 //	-no-env NAME  -empty-env

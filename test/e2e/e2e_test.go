@@ -13,6 +13,7 @@ import (
 
 var (
 	stageBinary string // this test binary, where anybody may execute it
+	probeBinary string // testdata's workload, see directory probe
 	outputDir   string // the output of what was started
 	scriptPath  string // $PATH of the scripts, which begins with the binaries
 	workRoot    string
@@ -49,6 +50,7 @@ func prepareAndRun(m *testing.M) (int, error) {
 	}
 	scriptPath = binaries + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	stageBinary = filepath.Join(binaries, "stage")
+	probeBinary = filepath.Join(binaries, "probe")
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -127,6 +129,9 @@ func TestBehaviour(t *testing.T) {
 			switch cond {
 			case "privileged":
 				return privileged, nil
+			case "pidfs":
+				_, err := pidfdID(os.Getpid())
+				return err == nil, nil
 			case "cores":
 				// A pattern that begins with | feeds a program instead.
 				pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
@@ -139,6 +144,7 @@ func TestBehaviour(t *testing.T) {
 				return err
 			}
 			e.Setenv("PATH", scriptPath)
+			e.Setenv("PROBE", probeBinary)
 			s := &script{t: e.T()}
 			e.Values[scriptKey{}] = s
 			e.Defer(func() {

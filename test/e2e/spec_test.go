@@ -31,7 +31,7 @@ type spec struct {
 
 	NoProc, NoDev, ReadOnlyRoot bool
 	Noexec, OutsideRoot         string
-	DeletedCwd                  bool
+	DeletedCwd, DeepCwd         bool
 
 	UID                int
 	NoCaps, NoNewPrivs bool
@@ -42,7 +42,6 @@ type spec struct {
 
 	Stdin string `json:"-"`
 	TTY   bool   `json:"-"`
-	Each  []int  `json:"-"`
 	Exits string `json:"-"`
 }
 
@@ -88,6 +87,8 @@ var calls = map[string]int{
 	"prctl":       unix.SYS_PRCTL,
 	"prlimit64":   unix.SYS_PRLIMIT64,
 	"getdents64":  unix.SYS_GETDENTS64,
+	"ppoll":       unix.SYS_PPOLL,
+	"ioctl":       unix.SYS_IOCTL,
 	"chdir":       unix.SYS_CHDIR,
 }
 
@@ -205,6 +206,8 @@ func parseSpec(args []string) (s *spec, err error) {
 			s.DeletedCwd = true
 		case "-outside-root":
 			s.OutsideRoot = value()
+		case "-deep-cwd":
+			s.DeepCwd = true
 		case "-uid":
 			s.UID, err = strconv.Atoi(value())
 		case "-no-caps":
@@ -231,11 +234,6 @@ func parseSpec(args []string) (s *spec, err error) {
 			s.Stdin = value()
 		case "-tty":
 			s.TTY = true
-		case "-each":
-			v := value()
-			if s.Each, err = parseNumbers(v); err != nil {
-				s.Each, err = parseSignals(v)
-			}
 		case "-exits":
 			s.Exits = value()
 		default:

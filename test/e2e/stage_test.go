@@ -235,7 +235,19 @@ func (s *spec) workingDirectory() error {
 		}
 		return os.Remove(dir)
 	}
-	return unix.Chdir(s.Dir)
+	if err := unix.Chdir(s.Dir); err != nil {
+		return err
+	}
+	name := strings.Repeat("d", 255)
+	for depth := 0; s.DeepCwd && depth*len(name) <= unix.PathMax; depth++ {
+		if err := unix.Mkdir(name, 0o755); err != nil && err != unix.EEXIST {
+			return err
+		}
+		if err := unix.Chdir(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *spec) environment() ([]string, error) {
@@ -317,11 +329,19 @@ func (s *spec) limitsAndLeaks(status *int) error {
 	}
 	// The usual limit, unless another one is asked for; and never a pathological hard
 	// one, which fdinit would change.
-	final := unix.Rlimit{Cur: min(1024, files.Max), Max: min(files.Max, 1<<20)}
-	if err := prlimit(unix.RLIMIT_NOFILE, &final, nil); err != nil {
-		return err
-	}
+	usual := limit{Resource: unix.RLIMIT_NOFILE, Soft: min(1024, files.Max), Hard: min(files.Max, 1<<20), HasHard: true}
+	limits := []limit{usual}
 	for _, l := range s.Limits {
+		if l.Resource != unix.RLIMIT_NOFILE {
+			limits = append(limits, l)
+			continue
+		}
+		if !l.HasHard {
+			l.Hard, l.HasHard = usual.Hard, true
+		}
+		limits[0] = l
+	}
+	for _, l := range limits {
 		var r unix.Rlimit
 		if err := prlimit(l.Resource, nil, &r); err != nil {
 			return err

@@ -77,23 +77,32 @@ func signals() {
 	}
 }
 
-// burst is how many orphans are in flight before the next pause.
+// burst is how many children are made before any of them is waited for.
 const burst = 100
 
+// orphans waits for its own children only, not for what it leaves behind: that is
+// process 1's task, even where it is process 1 itself.
 func orphans(n int) {
-	for i := range n {
-		child := fork()
-		if child == 0 {
-			// The grandchild ends at once: sometimes before its parent, sometimes after.
-			fork()
-			exit(0)
+	for made := 0; made < n; {
+		var children [burst]int
+		for i := 0; i < burst && made < n; i++ {
+			child := fork()
+			if child == 0 {
+				// The grandchild ends at once: sometimes before its parent, sometimes after.
+				fork()
+				exit(0)
+			}
+			if child > 0 {
+				children[i] = child
+				made++
+			}
 		}
-		if child > 0 && i%burst != burst-1 {
-			continue
+		for _, child := range children {
+			if child > 0 {
+				unix.RawSyscall6(unix.SYS_WAIT4, uintptr(child), 0, 0, 0, 0, 0)
+			}
 		}
-		reapAll()
 	}
-	reapAll()
 	var line [32]byte
 	b := add(line[:0], "made ")
 	b = addNumber(b, int32(n))
@@ -117,15 +126,6 @@ func pause() {
 	for {
 		var none uint64
 		unix.RawSyscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&none)), 0, 0, 8, 0, 0)
-	}
-}
-
-func reapAll() {
-	for {
-		_, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), 0, 0, 0, 0, 0)
-		if errno != 0 {
-			return
-		}
 	}
 }
 
