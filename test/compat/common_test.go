@@ -85,6 +85,14 @@ func common(p *persona, flags, groupFlags []string) []row {
 		add(mk("handles-"+strings.ToLower(s), with(flags, "sh", "-c", script), says("ready"), signal(map[string]int{"HUP": 1, "INT": 2, "TERM": 15, "USR1": 10}[s])))
 	}
 
+	// Signals that the workload sends to its init.
+	for _, s := range []string{"HUP", "INT", "TERM", "USR1", "WINCH", "50"} {
+		script := fmt.Sprintf(`trap "echo got %s; exit 5" %s; kill -%s $PPID; (trap "" HUP INT TERM USR1 50; exec main 600) & wait $!`, s, s, s)
+		// As PID 1 only, where the rest ends with it.
+		add(mk("from-inside-"+strings.ToLower(s), with(flags, "sh", "-c", script)))
+	}
+	add(mk("from-inside-kill-stop", with(flags, "sh", "-c", "kill -STOP $PPID; kill -KILL $PPID; exit 5")))
+
 	// Stop and continue.
 	stop := mk("stop-continue", with(flags, plain...), ready(1), signal(20), mainState("T"), pending("stopped"), signal(18), mainState("S"), idle(), pending("continued"), signal(15))
 	if p == catatonit {
