@@ -79,7 +79,6 @@ func (s stage) argv() []string {
 // stageMain is the whole life of a process called stageName.
 func stageMain() {
 	runtime.LockOSThread()
-	// Children of the kernel's view are per thread; the death signal and the like are as well.
 	var s stage
 	if err := json.Unmarshal([]byte(os.Args[1]), &s); err != nil {
 		stageFatal("description", err)
