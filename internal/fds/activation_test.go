@@ -60,7 +60,7 @@ func TestActivation(t *testing.T) {
 	} {
 		t.Run(c.env+" "+c.keep, func(t *testing.T) {
 			t.Parallel()
-			o := play(t, scenario{pass: 5, Env: strings.Split(c.env, ","), Keep: c.keep, With: "sweep"})
+			o := play(t, scenario{Pass: 5, Env: strings.Split(c.env, ","), Keep: c.keep, With: "sweep"})
 			if o.Activated != c.want || !slices.Equal(o.Kept, c.kept) {
 				t.Errorf("%d activated, %v kept, want %d, %v", o.Activated, o.Kept, c.want, c.kept)
 			}
@@ -81,7 +81,7 @@ func TestActivationIntoAFullSet(t *testing.T) {
 		elements = append(elements, itoa(100+2*i))
 	}
 	full := strings.Join(elements, ",")
-	o := play(t, scenario{pass: 2, Env: []string{"LISTEN_FDS=2"}, Keep: full, With: "sweep"})
+	o := play(t, scenario{Pass: 2, Env: []string{"LISTEN_FDS=2"}, Keep: full, With: "sweep"})
 	if o.Activated != 0 || len(o.Kept) != MaxRanges {
 		t.Errorf("%d activated, %v kept", o.Activated, o.Kept)
 	}

@@ -57,6 +57,7 @@ func TestStrategies(t *testing.T) {
 		many = append(many, 10*i+5)
 		separate = append(separate, itoa(10*i+5))
 	}
+	low := scattered[:len(scattered)-1]
 	tests := []struct {
 		name string
 		scenario
@@ -72,20 +73,20 @@ func TestStrategies(t *testing.T) {
 		{name: "a full table", scenario: scenario{Full: true, Soft: soft(64)}},
 		{name: "a full table, and more above the limit", scenario: scenario{Full: true, Soft: soft(256), At: []int{300, 5000}}},
 		{name: "a full table, the low ones kept", scenario: scenario{Full: true, Soft: soft(64), Keep: "3-60"}},
-		{name: "inherited through exec", scenario: scenario{pass: 100}},
-		{name: "inherited through exec, some kept", scenario: scenario{pass: 100, Keep: "5,20-30,102"}},
+		{name: "inherited through exec", scenario: scenario{Pass: 100}},
+		{name: "inherited through exec, some kept", scenario: scenario{Pass: 100, Keep: "5,20-30,102"}},
 
-		{name: "keep one", scenario: scenario{At: scattered, Keep: "10"}},
-		{name: "keep the first", scenario: scenario{At: scattered, Keep: "3"}},
+		{name: "keep one", scenario: scenario{At: low, Keep: "10"}},
+		{name: "keep the first", scenario: scenario{At: low, Keep: "3"}},
 		{name: "keep the last", scenario: scenario{At: scattered, Keep: "19990"}},
-		{name: "keep what is closed", scenario: scenario{At: scattered, Keep: "50-60"}},
-		{name: "keep the standard ones", scenario: scenario{At: scattered, Keep: "0-2"}},
+		{name: "keep what is closed", scenario: scenario{At: low, Keep: "50-60"}},
+		{name: "keep the standard ones", scenario: scenario{At: low, Keep: "0-2"}},
 		{name: "keep ranges", scenario: scenario{At: scattered, Keep: "2-10,4000-4096", Soft: soft(64)}},
-		{name: "keep up to the end", scenario: scenario{At: scattered, Keep: "251-2147483647"}},
-		{name: "keep the last number", scenario: scenario{At: scattered, Keep: "2147483647"}},
-		{name: "keep all but one", scenario: scenario{At: scattered, Keep: "0-250,252-2147483647"}},
-		{name: "keep 64 ranges", scenario: scenario{At: append(slices.Clone(scattered), many...), Keep: strings.Join(separate, ",")}},
-		{name: "keep everything", scenario: scenario{At: scattered, Keep: "all"}},
+		{name: "keep up to the end", scenario: scenario{At: low, Keep: "251-2147483647"}},
+		{name: "keep the last number", scenario: scenario{At: low, Keep: "2147483647"}},
+		{name: "keep all but one", scenario: scenario{At: low, Keep: "0-250,252-2147483647"}},
+		{name: "keep 64 ranges", scenario: scenario{At: append(slices.Clone(low), many...), Keep: strings.Join(separate, ",")}},
+		{name: "keep everything", scenario: scenario{At: low, Keep: "all"}},
 	}
 	for _, test := range tests {
 		for _, strategy := range strategies {
@@ -100,7 +101,7 @@ func TestStrategies(t *testing.T) {
 						t.Fatalf("%d was not even open", fd)
 					}
 				}
-				if n := len(o.Before); n < s.Many || n < int(s.pass) || s.Full && n < int(*s.Soft)-First {
+				if n := len(o.Before); n < s.Many || n < int(s.Pass) || s.Full && n < int(*s.Soft)-First {
 					t.Fatalf("only %d were open", n)
 				}
 				verify(t, o, s.Keep)
