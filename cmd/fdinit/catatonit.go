@@ -66,5 +66,5 @@ func (v catatonitVoice) refuse(p config.Problem) int {
 func (v catatonitVoice) execFailed(h reaper.Handover, command []string) int {
 	v.error(os.Stderr, h.Child, "failed to exec pid1: "+sentence(h.Errno.Error()))
 	explainMore(h, command)
-	return config.Catatonit.ExecStatus(h.Errno)
+	return h.Status
 }

@@ -65,5 +65,5 @@ func (v dumbInitVoice) refuse(p config.Problem) int {
 func (v dumbInitVoice) execFailed(h reaper.Handover, command []string) int {
 	fmt.Fprintf(os.Stderr, "[dumb-init] %s: %s\n", command[0], sentence(h.Errno.Error()))
 	explainMore(h, command)
-	return config.DumbInit.ExecStatus(h.Errno)
+	return h.Status
 }

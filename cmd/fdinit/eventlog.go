@@ -33,11 +33,25 @@ func writeLog(o freestanding.Outcome) int {
 	return 0
 }
 
-// writeOnce writes a single event, a warning.
-func writeOnce(e events.Event) int {
+// writeOnce writes a single event, a warning, in the dialect's words.
+func writeOnce(o freestanding.Outcome) int {
 	log := newLogger(os.Stderr)
-	writeEvent(log, e, "")
+	if o.Log.Style == config.Tini {
+		log.SetFormatter(plainFormatter{})
+		for _, line := range (&tiniLog{how: o.Log, init: o.Handover.Init}).lines(o.Handover.Event) {
+			log.Warn(line)
+		}
+		return 0
+	}
+	if o.Log.JSON {
+		log.SetFormatter(jsonFormatter())
+	}
+	writeEvent(log, o.Handover.Event, "")
 	return 0
+}
+
+func jsonFormatter() logrus.Formatter {
+	return &logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano}
 }
 
 // logEvents writes events from in to out until they end. init is the init's pid, and
@@ -45,7 +59,7 @@ func writeOnce(e events.Event) int {
 func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command string) error {
 	log := newLogger(out)
 	if how.JSON {
-		log.SetFormatter(&logrus.JSONFormatter{TimestampFormat: time.RFC3339Nano})
+		log.SetFormatter(jsonFormatter())
 	}
 	var peer peerLog
 	switch how.Style {

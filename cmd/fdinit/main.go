@@ -51,10 +51,10 @@ func run(o freestanding.Outcome) int {
 	case reaper.WriteLog:
 		return writeLog(o)
 	case reaper.WriteOnce:
-		return writeOnce(o.Handover.Event)
+		return writeOnce(o)
 	case reaper.Exec:
 		return v.execFailed(o.Handover, os.Args[o.Command:])
 	}
 	complain(describeFailure(o.Handover))
-	return o.Dialect.FailureStatus()
+	return o.Handover.Status
 }

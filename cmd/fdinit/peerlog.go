@@ -43,7 +43,7 @@ func (l *tiniLog) lines(e events.Event) (lines []string) {
 	trace := l.how.Notes&config.NoteTrace != 0
 	switch e.Kind {
 	case events.Subreaper:
-		if trace {
+		if trace && l.how.Notes&config.NoteSubreaper != 0 {
 			line("TRACE", "Registered as child subreaper")
 		}
 	case events.Started:

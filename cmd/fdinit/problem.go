@@ -2,12 +2,22 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/fdinit/fdinit/internal/config"
 	"github.com/fdinit/fdinit/internal/fds"
+	"github.com/fdinit/fdinit/internal/freestanding"
 	"github.com/fdinit/fdinit/internal/rlimit"
 )
+
+// environment is what a Problem's Env counts in.
+func environment() []string {
+	if environ := freestanding.Environ(); environ != nil {
+		return environ
+	}
+	return os.Environ()
+}
 
 // describeProblem finds words for a problem with the command line or the environment.
 func describeProblem(p config.Problem, args, environ []string) string {

@@ -84,5 +84,5 @@ func (v tiniVoice) refuse(p config.Problem) int {
 func (v tiniVoice) execFailed(h reaper.Handover, command []string) int {
 	v.fatal(h.Child, "exec %s failed: %s", command[0], sentence(h.Errno.Error()))
 	explainMore(h, command)
-	return config.Tini.ExecStatus(h.Errno)
+	return h.Status
 }

@@ -52,13 +52,13 @@ func (nativeVoice) version() int {
 func (nativeVoice) license() int { return printLicense() }
 
 func (nativeVoice) refuse(p config.Problem) int {
-	complain(describeProblem(p, os.Args, os.Environ()))
+	complain(describeProblem(p, os.Args, environment()))
 	return config.StatusFailed
 }
 
 func (nativeVoice) execFailed(h reaper.Handover, command []string) int {
 	complain(execfail.Explain(attempt(h, command)).String())
-	return config.Native.ExecStatus(h.Errno)
+	return h.Status
 }
 
 // printLicense says under what terms fdinit may be used, for the dialects that have an

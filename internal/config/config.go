@@ -67,6 +67,8 @@ type Notes uint8
 const (
 	NoteTrace     Notes = 1 << iota // tini: -vvv
 	NoteReaped                      // tini: -w
+	NoteSubreaper                   // tini: -s
+	NoteQuiet                       // tini: no warnings
 	NoteDebugMode                   // dumb-init: asked for with its variable
 	NoteNoSession                   // dumb-init: single-child through its variable
 )
@@ -110,9 +112,16 @@ func (r *Rewrites) Rewritten(sig sys.Signal) bool { return r.to[sig] != 0 }
 // StatusSet is a set of exit statuses.
 type StatusSet struct{ bits [4]uint64 }
 
-// Add puts a status from 0 to 255 into the set, and Has tells whether it is there.
-func (s *StatusSet) Add(status int)      { s.bits[status>>6&3] |= 1 << (status & 63) }
-func (s *StatusSet) Has(status int) bool { return s.bits[status>>6&3]>>(status&63)&1 != 0 }
+// Add puts a status from 0 to 255 into the set.
+func (s *StatusSet) Add(status int) { s.bits[status>>6&3] |= 1 << (status & 63) }
+
+// Replace is 0 for a status in the set, else the status.
+func (s *StatusSet) Replace(status int) int {
+	if s.bits[status>>6&3]>>(status&63)&1 != 0 {
+		return 0
+	}
+	return status
+}
 
 // Action is what the command line asks for.
 type Action uint8

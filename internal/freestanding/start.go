@@ -50,6 +50,21 @@ var process state
 // Result returns the outcome, for package main.
 func Result() Outcome { return process.outcome }
 
+// Environ is the environment as it was passed, which is what a Problem's Env counts in:
+// os.Environ leaves out empty strings and whatever is set a second time. It is nil in a
+// binary that was linked without Entry. For package main, as it allocates.
+func Environ() []string {
+	if !process.outcome.Entered {
+		return nil
+	}
+	_, env := sys.StackVectors(*(*unsafe.Pointer)(unsafe.Pointer(&process.initialStack)))
+	strings := make([]string, env.Len())
+	for i := range strings {
+		strings[i] = env.String(i)
+	}
+	return strings
+}
+
 // start is the whole life of an init. It returns if the process is to become hosted.
 //
 //lint:ignore U1000 called by Entry

@@ -5,6 +5,7 @@ import (
 	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/signals"
 	"github.com/fdinit/fdinit/internal/sys"
+	"golang.org/x/sys/unix"
 )
 
 // tiniOptions are those of tini 0.19.0.
@@ -39,7 +40,8 @@ func tini(args, env sys.Vector, c *config.Config) config.Verdict {
 			c.Log.Notes |= config.NoteReaped
 		case 'g':
 			c.Scope = config.ToGroup
-		case 's': // automatic and silent
+		case 's': // automatic
+			c.Log.Notes |= config.NoteSubreaper
 		case 'e':
 			status, length := scanNumber(f.Value)
 			if length != len(f.Value) || status < 0 || status > 255 {
@@ -47,17 +49,18 @@ func tini(args, env sys.Vector, c *config.Config) config.Verdict {
 			}
 			c.Zero.Add(int(status))
 		case 'p':
-			sig, ok := signals.Parse(f.Value)
-			if !ok {
+			if c.ParentDeathSignal = tiniSignal(f.Value); c.ParentDeathSignal == 0 {
 				return config.RefuseValue(f, config.BadSignal)
 			}
-			c.ParentDeathSignal = sig
 		default:
 			return config.RefuseOption(f)
 		}
 	}
 	if v := command(&s, c); v.Action != config.Run {
 		return v
+	}
+	if _, i := env.Lookup("TINI_SUBREAPER"); i >= 0 {
+		c.Log.Notes |= config.NoteSubreaper
 	}
 	if _, i := env.Lookup("TINI_KILL_PROCESS_GROUP"); i >= 0 {
 		c.Scope = config.ToGroup
@@ -71,6 +74,20 @@ func tini(args, env sys.Vector, c *config.Config) config.Verdict {
 	}
 	tiniLog(verbosity, &c.Log)
 	return config.Verdict{}
+}
+
+// tiniSignal reads a signal as tini does: the name in capitals with SIG, of those that
+// POSIX has. It is 0 for anything else.
+func tiniSignal(s string) sys.Signal {
+	sig, ok := signals.Parse(s)
+	if !ok || len(s) < 3 || s[:3] != "SIG" || s[3:] != signals.Standard(sig) {
+		return 0
+	}
+	switch unix.Signal(sig) {
+	case unix.SIGSTKFLT, unix.SIGIO, unix.SIGPWR:
+		return 0
+	}
+	return sig
 }
 
 const maxTiniVerbosity = 4
@@ -89,6 +106,7 @@ func tiniLog(verbosity int, log *config.Log) {
 		log.Level = events.Info
 	case verbosity < 1:
 		log.Notes &^= config.NoteReaped
+		log.Notes |= config.NoteQuiet
 	}
 	log.Wanted = log.Level > events.Warn || log.Notes&config.NoteReaped != 0
 }

@@ -33,6 +33,7 @@ const (
 type Handover struct {
 	Stage    Stage
 	Errno    sys.Errno
+	Status   int // to end with after a failure
 	Limit    rlimit.Failure
 	Init     int // the init's pid
 	Child    int // the process that could not become the workload, at SetLimit and Exec

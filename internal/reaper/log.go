@@ -17,6 +17,11 @@ const (
 	logPatience = 2e9
 )
 
+// loggerEnd is the signal that reports the logger's end. It is one that has no name and
+// no use but inside C libraries, and not CHLD, so that the logger is not among the
+// children that are reaped and told of.
+const loggerEnd = sys.Signal(33)
+
 // startLog starts the process that writes the log. In that process, which is to become
 // hosted, and on failure it returns false.
 func (s *Supervisor) startLog() bool {
@@ -25,7 +30,7 @@ func (s *Supervisor) startLog() bool {
 		s.fail(StartLog, errno)
 		return false
 	}
-	pid, errno := sys.Fork()
+	pid, errno := sys.Fork(loggerEnd)
 	switch {
 	case errno != 0:
 		s.fail(StartLog, errno)
@@ -48,13 +53,26 @@ func (s *Supervisor) startLog() bool {
 }
 
 // warnOnce has a single event written by a process made for it, at the default level,
-// where there is no log. In that process it returns true.
+// where there is no log. In that process it returns true. That the workload is gone is
+// no news but under tini's name, and dumb-init and catatonit say nothing.
 func (s *Supervisor) warnOnce(e events.Event) bool {
-	if s.log.Enabled() || s.warned || s.config.Dialect != config.Native && s.config.Dialect != config.Tini {
+	if s.log.Enabled() || s.warned {
+		return false
+	}
+	switch s.config.Dialect {
+	case config.Native:
+		if sys.Errno(e.Errno) != unix.EPERM {
+			return false
+		}
+	case config.Tini:
+		if s.config.Log.Notes&config.NoteQuiet != 0 {
+			return false
+		}
+	default:
 		return false
 	}
 	s.warned = true
-	if pid, errno := sys.Fork(); errno != 0 || pid != 0 {
+	if pid, errno := sys.Fork(sigchld); errno != 0 || pid != 0 {
 		return false
 	}
 	s.handover.Stage = WriteOnce
@@ -78,25 +96,21 @@ func (s *Supervisor) finishLog(status int) {
 	var info sys.SignalInfo
 	deadline := sys.Now() + logPatience
 	for !s.log.Write(events.Event{Kind: events.Ending, Code: int32(status)}) && sys.Now() < deadline {
-		sys.WaitSignalFor(sys.SetOf(sigchld), &info, retry) // a pause, more or less
+		sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, retry) // a pause, more or less
 	}
 	s.log.Close()
-	for {
-		for {
-			pid, _, errno := sys.Reap()
-			if pid == s.logger || errno != 0 {
-				return
-			}
-			if pid == 0 {
-				break
-			}
-		}
-		left := deadline - sys.Now()
-		if left <= 0 || left > logPatience { // the clock may be set meanwhile
-			return
-		}
-		if _, errno := sys.WaitSignalFor(sys.SetOf(sigchld), &info, left); errno != 0 && errno != unix.EINTR {
-			return
-		}
+	left := deadline - sys.Now()
+	if left > 0 && left <= logPatience { // the clock may be set meanwhile
+		sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, left)
 	}
+}
+
+// loggerEnded tells whether a signal reports the logger's end, and if so lets it go.
+func (s *Supervisor) loggerEnded(sig sys.Signal, info *sys.SignalInfo) bool {
+	if sig != loggerEnd || !s.log.Enabled() || int(info.Pid) != s.logger || info.Code <= 0 {
+		return false
+	}
+	sys.Wait(s.logger)
+	s.log.Close() // nobody reads any more
+	return true
 }

@@ -49,10 +49,19 @@ func Run(c *config.Config, args, env sys.Vector, inherited sys.SignalSet) Handov
 		s.settle()
 		s.supervise()
 	}
+	s.handover.Status = s.status()
 	if s.handover.Stage < WriteLog {
-		s.finishLog(s.config.Dialect.FailureStatus())
+		s.finishLog(s.status())
 	}
 	return s.handover
+}
+
+// status is the status to end with after a failure.
+func (s *Supervisor) status() int {
+	if s.handover.Stage == Exec {
+		return s.config.Zero.Replace(s.config.Dialect.ExecStatus(s.handover.Errno))
+	}
+	return s.config.Dialect.FailureStatus()
 }
 
 // fail notes why there is no workload, or no longer one.

@@ -26,7 +26,14 @@ func (s *Supervisor) spawn() bool {
 	}
 	if s.handover.Stage != NoStage {
 		s.handover.Child = pid
-		sys.Wait(pid)
+		status, _ := sys.Wait(pid)
+		if s.config.Log.Style != config.Native {
+			// The other inits fork before they know, and tell of it.
+			s.log.Write(events.Event{Kind: events.Started, Pid: int32(pid)})
+			s.log.Write(events.Event{Kind: events.Received, Signal: sigchld})
+			s.workload = pid
+			s.wrapUp(status)
+		}
 		return false
 	}
 	s.workload = pid

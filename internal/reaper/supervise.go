@@ -27,9 +27,14 @@ func (s *Supervisor) supervise() {
 		case sig == sigchld:
 			s.log.Write(received(sig, &info))
 			s.reap()
+		case s.loggerEnded(sig, &info):
 		case !s.madeHere(sig, &info):
 			s.log.Write(received(sig, &info))
 			s.pass(sig, &info)
+		case s.handOver.Has(sig):
+			s.handOver &^= sys.SetOf(sig)
+			s.log.Write(received(sig, &info))
+			s.log.Write(events.Event{Kind: events.Ignored, Signal: sig})
 		}
 	}
 }
@@ -53,8 +58,6 @@ func (s *Supervisor) reap() {
 		case pid == 0:
 			s.log.Write(events.Event{Kind: events.NothingToReap})
 			return
-		case pid == s.logger:
-			s.log.Close() // it was killed: nobody reads any more
 		case pid == s.workload:
 			s.end(status)
 			return
@@ -74,16 +77,18 @@ func (s *Supervisor) end(status sys.WaitStatus) {
 	if !s.inChild && s.findHiddenFailure(code) {
 		return
 	}
+	s.wrapUp(status)
+	s.exit(s.config.Zero.Replace(code))
+}
+
+// wrapUp is the last that an init does for the workload's companions.
+func (s *Supervisor) wrapUp(status sys.WaitStatus) {
 	s.log.Write(ended(events.WorkloadEnded, s.workload, status))
 	if s.config.TermAtEnd {
 		s.sendLast(sys.Signal(unix.SIGTERM))
 	} else if s.log.Enabled() {
 		s.reapRest()
 	}
-	if s.config.Zero.Has(code) {
-		code = 0
-	}
-	s.exit(code)
 }
 
 // sendLast sends the workload's group a signal. A single process is not sent one: it
@@ -111,7 +116,7 @@ func (s *Supervisor) reapRest() {
 		case pid == 0:
 			s.log.Write(events.Event{Kind: events.NothingToReap})
 			return
-		case pid != s.logger:
+		default:
 			s.log.Write(ended(events.Reaped, pid, status))
 		}
 	}
@@ -154,11 +159,6 @@ func (s *Supervisor) pass(sig sys.Signal, info *sys.SignalInfo) {
 		}
 		return
 	}
-	if s.handOver.Has(sig) {
-		s.handOver &^= sys.SetOf(sig)
-		s.log.Write(events.Event{Kind: events.Ignored, Signal: sig})
-		return
-	}
 	switch to := s.rewrite(sig); to {
 	case 0:
 	case sig:
@@ -196,7 +196,7 @@ func (s *Supervisor) forward(sig sys.Signal, info *sys.SignalInfo) {
 	e := events.Event{Kind: events.Forwarded, Signal: sig, Pid: int32(s.target())}
 	if errno := s.send(sig, info); errno != 0 {
 		e.Kind, e.Errno = events.ForwardFailed, int16(errno)
-		if errno == unix.EPERM && s.warnOnce(e) {
+		if s.warnOnce(e) {
 			return
 		}
 	}
@@ -217,7 +217,8 @@ func (s *Supervisor) send(sig sys.Signal, info *sys.SignalInfo) sys.Errno {
 
 // madeHere tells whether the init itself is the cause of a signal, so that it is none
 // of the workload's business: the kernel's answer to a fault or a limit of the
-// init, to its touching a terminal from the background, or to a write to a broken pipe.
+// init, to its touching a terminal from the background or giving it up, or to a write
+// to a broken pipe.
 func (s *Supervisor) madeHere(sig sys.Signal, info *sys.SignalInfo) bool {
 	if info.Code == sys.SentByUser {
 		return int(info.Pid) == s.self

@@ -73,6 +73,14 @@ func realTime(s string) (sig sys.Signal, ok bool) {
 	return 0, false
 }
 
+// Standard is the name, without SIG, of a signal up to 31; empty for others.
+func Standard(sig sys.Signal) string {
+	if sig >= RTMin || int(sig) >= len(names) {
+		return ""
+	}
+	return names[sig]
+}
+
 // Name is a signal's name with SIG, "SIGRTMIN+3" for real-time ones and "signal 32"
 // for a number without one. It allocates for these: hosted code only.
 func Name(sig sys.Signal) string {

@@ -114,21 +114,20 @@ func (s WaitStatus) ExitStatus() int {
 // Signal is the signal that ended the process, 0 if it exited by itself.
 func (s WaitStatus) Signal() Signal { return Signal(s & 0x7f) }
 
-// Reap takes one ended child, of whatever kind, without waiting. pid is 0 when
-// none has ended; ECHILD when there are no children.
+// Reap takes one ended child without waiting. pid is 0 when none has ended; ECHILD when
+// there are no children. Orphans are seen whatever clone(2) made them with: the kernel
+// sets their exit signal to CHLD when it gives them a new parent.
 func Reap() (pid int, status WaitStatus, errno Errno) {
 	return wait4(-1, unix.WNOHANG)
 }
 
-// Wait waits for one child to end.
+// Wait waits for one child to end, whatever its exit signal is.
 func Wait(child int) (status WaitStatus, errno Errno) {
-	_, status, errno = wait4(child, 0)
+	_, status, errno = wait4(child, unix.WALL)
 	return status, errno
 }
 
-// wait4 asks with __WALL: a child made by clone(2) with another exit signal than
-// SIGCHLD is left a zombie by a plain wait.
 func wait4(which, flags int) (pid int, status WaitStatus, errno Errno) {
-	r := syscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), uintptr(flags|unix.WALL), 0, 0, 0)
+	r := syscall6(unix.SYS_WAIT4, uintptr(which), uintptr(unsafe.Pointer(&status)), uintptr(flags), 0, 0, 0)
 	return int(r), status, errnoOf(r)
 }

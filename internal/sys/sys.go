@@ -91,11 +91,12 @@ func Now() int64 {
 	return now.Sec*1e9 + now.Nsec
 }
 
-// Fork makes a copy of this process. pid is 0 in the copy.
-func Fork() (pid int, errno Errno) {
+// Fork makes a copy of this process, whose end the kernel reports with a signal. If
+// that is not CHLD, the copy is not a child that Reap sees. pid is 0 in the copy.
+func Fork(atEnd Signal) (pid int, errno Errno) {
 	// The order of clone's arguments differs between architectures, but all after the
 	// flags are zero.
-	r := syscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	r := syscall6(unix.SYS_CLONE, uintptr(atEnd), 0, 0, 0, 0, 0)
 	return int(r), errnoOf(r)
 }
 
