@@ -48,6 +48,9 @@ func describeProblem(p config.Problem, args, environ []string) string {
 	}
 	name := settingName(p, word, args)
 	value := word[p.Value:]
+	if p.Arg < 0 {
+		value = word[len(name)+len("="):] // the problem may begin at a later one of several limits
+	}
 	subject := fmt.Sprintf("%s %q", name, value)
 	if part != value {
 		subject += fmt.Sprintf(": %q", part)
