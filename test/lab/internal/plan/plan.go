@@ -1,0 +1,38 @@
+// Package plan is what the lab tells a machine that it boots, and where things are in it.
+package plan
+
+// Where things are inside the machine.
+const (
+	Dir     = "/lab"
+	Init    = Dir + "/fdinit"
+	Guest   = Dir + "/guest"
+	Busybox = Dir + "/busybox"
+	File    = Dir + "/plan.json"
+)
+
+// Done is the exit status of a guest that ran its plan to the end, whatever the tests
+// said: it must reach the kernel through fdinit.
+const Done = 42
+
+// The limits that containers are known to start with: systemd's and the kernel's idea of
+// no limit. DefaultNrOpen is the kernel's default for fs.nr_open.
+const (
+	Infinity      = 1073741816
+	KernelMax     = 2147483584
+	DefaultNrOpen = 1048576
+)
+
+// What fdinit makes of a limit above DefaultNrOpen when it is not told anything.
+const (
+	AutoSoft = 65536
+	AutoHard = 1048576
+)
+
+// Plan is what a machine is to do.
+type Plan struct {
+	Scenarios []string
+	// Short leaves out what takes long.
+	Short bool
+	// Match is a regular expression of the names of the tests to run.
+	Match string
+}
