@@ -80,7 +80,7 @@
 //	-no-proc  -no-dev          nothing mounted there, an empty directory
 //	-read-only-root            and -noexec DIR, a directory mounted so
 //	-in DIR  -deleted-cwd  -outside-root DIR  -deep-cwd (a name longer than any path)
-//	-uid N  -no-caps  -no-new-privs  -user-namespace  -umask N
+//	-uid N  -no-caps  -no-cap NAME  -no-new-privs  -user-namespace  -umask N
 //	-env NAME=VALUE            {pid} is process 1's own number, {pidfdid} its pidfd's inode
 //	-no-env NAME  -empty-env
 //	-argv0 NAME  -argc0        -big-args BYTES: so many more bytes of arguments

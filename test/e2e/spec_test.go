@@ -35,6 +35,7 @@ type spec struct {
 
 	UID                int
 	NoCaps, NoNewPrivs bool
+	NoCap              []int
 	Umask              int
 
 	Argc0   bool
@@ -90,6 +91,10 @@ var calls = map[string]int{
 	"ppoll":       unix.SYS_PPOLL,
 	"ioctl":       unix.SYS_IOCTL,
 	"chdir":       unix.SYS_CHDIR,
+}
+
+var capabilities = map[string]int{
+	"kill": unix.CAP_KILL,
 }
 
 func parseAmount(s string) (uint64, error) {
@@ -212,6 +217,12 @@ func parseSpec(args []string) (s *spec, err error) {
 			s.UID, err = strconv.Atoi(value())
 		case "-no-caps":
 			s.NoCaps = true
+		case "-no-cap":
+			number, known := capabilities[value()]
+			if !known {
+				err = fmt.Errorf("no such capability")
+			}
+			s.NoCap = append(s.NoCap, number)
 		case "-no-new-privs":
 			s.NoNewPrivs = true
 		case "-umask":

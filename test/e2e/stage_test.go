@@ -435,6 +435,12 @@ func (s *spec) privileges() error {
 			}
 		}
 	}
+	// What is not in the bounding set, root's program does not get either.
+	for _, c := range s.NoCap {
+		if err := raw(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, uintptr(c), 0); err != nil {
+			return skippable("dropping a capability", err)
+		}
+	}
 	if s.UID >= 0 {
 		if err := raw(unix.SYS_SETGROUPS, 0, 0, 0); err != nil {
 			return skippable("setgroups", err)

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+//lint:ignore U1000 used by Entry
 var (
 	zeroG       [1024]byte
 	threadLocal [2]uintptr
@@ -29,6 +30,8 @@ type siginfo struct {
 }
 
 // run is called once, on the kernel's own stack, and ends the process.
+//
+//lint:ignore U1000 called by Entry
 func run(sp *uintptr) {
 	argc := *sp
 	arg := func(i uintptr) string {
