@@ -134,7 +134,7 @@ func (d *dockerd) docker(t *testing.T, args ...string) outcome {
 // detached starts a container and waits for a line of its output.
 func (d *dockerd) detached(t *testing.T, line string, args ...string) string {
 	t.Helper()
-	id := d.must(t, "docker", append([]string{"run", "-d", "--network", "none"}, args...)...)
+	id := d.must(t, append([]string{"docker", "run", "-d", "--network", "none"}, args...)...)
 	t.Cleanup(func() {
 		if out, err := d.inside(context.Background(), "docker", "rm", "-f", id).CombinedOutput(); err != nil {
 			t.Errorf("docker rm: %v\n%s", err, out)
@@ -387,7 +387,8 @@ func TestDocker(t *testing.T) {
 			// ^Z needs job control, and that the workload's TSTP is not blocked (podman issue 18095).
 			[2]string{"sh -c 'echo sleep''ing; exec sleep 1000'\r", `sleeping\r\n`},
 			[2]string{"\x1a", `Stopped`},
-			[2]string{"kill %1; exit 9\r", ``},
+			[2]string{"exit 9\r", `stopped jobs`},
+			[2]string{"exit 9\r", ``},
 		)
 		if strings.Contains(screen, "job control turned off") || cmd.ProcessState.ExitCode() != 9 {
 			t.Errorf("status %d\n%s", cmd.ProcessState.ExitCode(), screen)

@@ -25,11 +25,8 @@ var (
 	probe      string // the workload
 )
 
-// testVersion and testCommit go into the binary that is built here.
-const (
-	testVersion = "0.0.0"
-	testCommit  = "0123abc"
-)
+// testCommit goes into the binary that is built here.
+const testCommit = "0123abc"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(sandboxRole) != "" {
@@ -46,11 +43,11 @@ func run(m *testing.M) int {
 	}
 	// What leaked into the test would look as if an engine had passed it on.
 	_ = unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)
+	defer func() { os.RemoveAll(scratch) }()
 	if err := prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(scratch)
 	return m.Run()
 }
 
@@ -74,18 +71,18 @@ func prepare() error {
 		return err
 	}
 	fdinit = filepath.Join(scratch, "fdinit")
-	return goBuild(repository, fdinit, "./cmd/fdinit", linkerFlags(testVersion, testCommit))
+	return goBuild(repository, fdinit, "./cmd/fdinit", linkerFlags(testCommit))
 }
 
 // linkerFlags are those of the Makefile and the Dockerfile; TestDockerfile compares.
-func linkerFlags(version, commit string) string {
-	return "-s -w -buildid= -E=" + module + "/internal/freestanding.Entry -X main.version=" + version + " -X main.commit=" + commit
+func linkerFlags(commit string) string {
+	return "-s -w -buildid= -E=" + module + "/internal/freestanding.Entry -X main.commit=" + commit
 }
 
 func goBuild(dir, out, pkg, ldflags string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+ldflags, "-o", out, pkg)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", pkg, err, text)
 	}

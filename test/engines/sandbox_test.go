@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,7 +84,11 @@ func newSandbox(t *testing.T) *sandbox {
 		t.Fatal(err)
 	}
 	s.pid = s.cmd.Process.Pid
-	t.Cleanup(func() { s.end(t) })
+	before := engineCgroups()
+	t.Cleanup(func() {
+		s.end(t)
+		removeCgroups(before)
+	})
 	if line, err := io.ReadAll(io.LimitReader(ready, 6)); err != nil || string(line) != "ready\n" {
 		s.held.Close()
 		_ = s.cmd.Wait()
@@ -102,6 +107,41 @@ func (s *sandbox) end(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || bytes.Contains(mounts, []byte(s.dir)) {
 		t.Errorf("mounts are left behind: %v", err)
+	}
+}
+
+// engineCgroups are the directories in which engines make those of their containers,
+// and which they leave.
+func engineCgroups() map[string]bool {
+	found := map[string]bool{}
+	for _, pattern := range []string{"/sys/fs/cgroup/%s", "/sys/fs/cgroup/*/%s"} {
+		for _, name := range []string{"docker", "libpod_parent", "buildah*", "engines*"} {
+			dirs, _ := filepath.Glob(fmt.Sprintf(pattern, name))
+			for _, dir := range dirs {
+				found[dir] = true
+			}
+		}
+	}
+	return found
+}
+
+// removeCgroups removes those that were not there before. The kernel refuses where a
+// process is left, such as one of a test that runs beside this one.
+func removeCgroups(before map[string]bool) {
+	for dir := range engineCgroups() {
+		if before[dir] {
+			continue
+		}
+		var all []string
+		_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				all = append(all, path)
+			}
+			return nil
+		})
+		for _, path := range slices.Backward(all) {
+			_ = unix.Rmdir(path)
+		}
 	}
 }
 
@@ -224,11 +264,18 @@ func finish(t *testing.T, ctx context.Context, cmd *exec.Cmd) outcome {
 }
 
 // must runs a command that has to succeed and returns what it printed.
-func (s *sandbox) must(t *testing.T, name string, args ...string) string {
+func (s *sandbox) must(t *testing.T, args ...string) string {
 	t.Helper()
-	o := s.run(t, nil, name, args...)
+	o := s.run(t, nil, args[0], args[1:]...)
 	if o.status != 0 {
-		t.Fatalf("%s %s: %s", name, strings.Join(args, " "), o)
+		t.Fatalf("%s: %s", strings.Join(args, " "), o)
 	}
 	return strings.TrimSpace(o.stdout)
+}
+
+// write makes a file that exists in the sandbox only.
+func (s *sandbox) write(t *testing.T, path, content string) {
+	t.Helper()
+	// The sandbox's view of the file system, as process 1 there has it.
+	writeFile(t, filepath.Join("/proc", strconv.Itoa(s.pid), "root", path), content)
 }
