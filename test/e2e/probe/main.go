@@ -7,10 +7,10 @@ import (
 )
 
 //lint:ignore U1000 used by Entry
-var (
-	zeroG       [1024]byte
-	threadLocal [2]uintptr
-)
+var zeroG [1024]byte
+
+//lint:ignore U1000 used by Entry
+var threadLocal [2]uintptr
 
 // Entry is the program's entry point, in assembly.
 func Entry()
