@@ -20,6 +20,14 @@ import (
 // writeLog is the life of the event log's process: it writes what the init reports
 // until the init has ended.
 func writeLog(o freestanding.Outcome) int {
+	// "kill -TERM -1" in the container is not meant for the log, which has to say so.
+	for sig := sys.Signal(1); sig < signals.RTMin; sig++ {
+		switch unix.Signal(sig) {
+		case unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGABRT, unix.SIGCHLD:
+		default:
+			sys.SetDisposition(sig, sys.Ignored)
+		}
+	}
 	command := ""
 	if o.Command < len(os.Args) {
 		command = os.Args[o.Command]

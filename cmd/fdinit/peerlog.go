@@ -180,7 +180,11 @@ func (l *catatonitLog) lines(e events.Event) (lines []string) {
 	case events.ForwardFailed:
 		line("WARN", l.init, "forwarding of signal %d to pid1 (%d) failed: %s", e.Signal, e.Pid, strerror(e))
 	case events.Reaped:
-		line("DEBUG", l.init, "child process %d exited with code %d", e.Pid, e.Status().ExitStatus())
+		if sig := e.Status().Signal(); sig != 0 {
+			line("DEBUG", l.init, "child process %d exited due to signal %d", e.Pid, sig)
+		} else {
+			line("DEBUG", l.init, "child process %d exited with code %d", e.Pid, e.Status().ExitStatus())
+		}
 	case events.NoChildren:
 		line("DEBUG", l.init, "got ECHILD: no children left to monitor")
 	}

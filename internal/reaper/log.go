@@ -36,8 +36,10 @@ func (s *Supervisor) startLog() bool {
 		s.fail(StartLog, errno)
 		return false
 	case pid == 0:
-		// What is kept for the workload is not kept for the log, and with the pipe's
-		// writing end open here it would never end.
+		// A session of its own keeps what terminals send to process groups away. What is
+		// kept for the workload is not kept for the log, and with the pipe's writing end
+		// open here it would never end.
+		sys.NewSession()
 		var keep fds.Set
 		keep.AddOne(reading)
 		fds.Sweep(&keep)
@@ -46,7 +48,9 @@ func (s *Supervisor) startLog() bool {
 		s.handover.LogInput = reading
 		return false
 	}
-	sys.Close(reading)
+	// This end stays open here, too: if the logger is killed, writing must not become a
+	// SIGPIPE, which would hit the workload when it writes its last events before exec.
+	s.logInput = reading
 	s.logger = pid
 	s.log.Open(writing)
 	return true
@@ -72,7 +76,12 @@ func (s *Supervisor) warnOnce(e events.Event) bool {
 		return false
 	}
 	s.warned = true
-	if pid, errno := sys.Fork(sigchld); errno != 0 || pid != 0 {
+	pid, errno := sys.Fork(loggerEnd)
+	if errno != 0 {
+		return false
+	}
+	if pid != 0 {
+		s.logger = pid
 		return false
 	}
 	s.handover.Stage = WriteOnce
@@ -86,19 +95,21 @@ func (s *Supervisor) exit(status int) {
 	sys.Exit(status)
 }
 
-// finishLog waits until the log is written, but not for long: a reader that never reads
-// must not keep a container alive.
+// finishLog waits until what the init has to say is written, but not for long: a reader
+// that never reads must not keep a container alive.
 func (s *Supervisor) finishLog(status int) {
-	if !s.log.Enabled() {
+	if s.logger == 0 {
 		return
 	}
 	const retry = 10e6
 	var info sys.SignalInfo
 	deadline := sys.Now() + logPatience
-	for !s.log.Write(events.Event{Kind: events.Ending, Code: int32(status)}) && sys.Now() < deadline {
-		sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, retry) // a pause, more or less
+	if s.log.Enabled() {
+		for !s.log.Write(events.Event{Kind: events.Ending, Code: int32(status)}) && sys.Now() < deadline {
+			sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, retry) // a pause, more or less
+		}
+		s.closeLog()
 	}
-	s.log.Close()
 	left := deadline - sys.Now()
 	if left > 0 && left <= logPatience { // the clock may be set meanwhile
 		sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, left)
@@ -107,10 +118,18 @@ func (s *Supervisor) finishLog(status int) {
 
 // loggerEnded tells whether a signal reports the logger's end, and if so lets it go.
 func (s *Supervisor) loggerEnded(sig sys.Signal, info *sys.SignalInfo) bool {
-	if sig != loggerEnd || !s.log.Enabled() || int(info.Pid) != s.logger || info.Code <= 0 {
+	if sig != loggerEnd || s.logger == 0 || int(info.Pid) != s.logger || info.Code <= 0 {
 		return false
 	}
 	sys.Wait(s.logger)
-	s.log.Close() // nobody reads any more
+	s.logger = 0
+	s.closeLog()
 	return true
+}
+
+func (s *Supervisor) closeLog() {
+	if s.log.Enabled() {
+		s.log.Close()
+		sys.Close(s.logInput)
+	}
 }

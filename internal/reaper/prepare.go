@@ -24,9 +24,10 @@ type Supervisor struct {
 	sigchld   sys.Disposition // what SIGCHLD did, to give to the workload
 	workload  int             // its pid, 0 without one
 
-	log    events.Writer
-	logger int  // the pid of the process that reads the log
-	warned bool // the one warning without a log was given
+	log      events.Writer
+	logger   int  // the pid of the process that writes for the init, 0 without one
+	logInput int  // the end of the pipe that it reads
+	warned   bool // the one warning without a log was given
 
 	// handOver are the signals that the kernel sends once because the terminal was given
 	// up.
@@ -49,11 +50,26 @@ func Run(c *config.Config, args, env sys.Vector, inherited sys.SignalSet) Handov
 		s.settle()
 		s.supervise()
 	}
-	s.handover.Status = s.status()
 	if s.handover.Stage < WriteLog {
-		s.finishLog(s.status())
+		s.handover.Status = s.status()
+		s.finishLog(s.handover.Status)
 	}
+	forgetSignals()
 	return s.handover
+}
+
+// forgetSignals drops what is pending before the process becomes hosted. The Go runtime
+// unblocks the signals that end a program, and dying of one that was meant for the
+// workload must not hide why there is none. Of later ones it lets be ignored HUP and INT.
+func forgetSignals() {
+	var info sys.SignalInfo
+	for {
+		if _, errno := sys.WaitSignalFor(sys.AllSignals, &info, 0); errno != 0 && errno != unix.EINTR {
+			break
+		}
+	}
+	sys.SetDisposition(sys.Signal(unix.SIGHUP), sys.Ignored)
+	sys.SetDisposition(sys.Signal(unix.SIGINT), sys.Ignored)
 }
 
 // status is the status to end with after a failure.
@@ -163,6 +179,7 @@ func (s *Supervisor) settle() {
 		var keep fds.Set
 		if s.log.Enabled() {
 			keep.AddOne(s.log.Descriptor())
+			keep.AddOne(s.logInput)
 		}
 		fds.Sweep(&keep)
 	}
