@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/fds"
 	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/signals"
@@ -24,6 +25,9 @@ func FuzzParse(f *testing.F) {
 		"--rlimit=core=0 --rlimit=RLIMIT_CPU=unlimited:-1 ls", "--keep-fds=all ls", "--keep-fds=3,5-7,6-9 ls",
 		"--keep-fds=9-8 ls", "--keep-fds=3, ls", "--keep-fds=2147483648 ls", "--keep-fds=3 --keep-fds=3 ls", "--=x ls",
 		"--nofile=18446744073709551615:18446744073709551616 ls", "-\xff ls", "--nofile=hard ls", "--keep-fds",
+		"--log=info ls", "--log debug --log-format=json ls", "--log=warn --log=warn ls", "--log= ls", "--log-format=xml ls",
+		"--install=/mnt/fdinit", "--install-as=tini --install /mnt", "--install=x ls", "--install-as=x", "--install-as=x ls",
+		"--install=", "--install-as '' --install=x", "--install=x --", "--install=x --install=x",
 	}
 	environments := []string{
 		"",
@@ -37,6 +41,9 @@ func FuzzParse(f *testing.F) {
 		"FDINIT_KEEP_FDS=3,4\x00",
 		"FDINIT_KEEP_FDS=\x00",
 		"FDINIT_NOFILE\x00=\x00\x00FDINIT_NOFILE=\x00",
+		"FDINIT_LOG=debug\x00FDINIT_LOG_FORMAT=json\x00",
+		"FDINIT_LOG=\x00",
+		"FDINIT_LOG_FORMAT=JSON\x00",
 	}
 	for _, line := range lines {
 		f.Add(joined(words(line)), "")
@@ -72,6 +79,16 @@ func FuzzParse(f *testing.F) {
 			want.compare(t, &c)
 		case Refuse:
 			checkProblem(t, v.Problem, args, env)
+		case Install:
+			for name, text := range map[string]Text{"install": v.Path, "install-as": v.As} {
+				value, given := want.values[name]
+				if given != (text.Arg != 0) || given && args[text.Arg][text.Off:] != value {
+					t.Fatalf("%q: the value of --%s is at %+v", args, name, text)
+				}
+			}
+			if v.Problem != (Problem{}) {
+				t.Fatalf("%q, %q: %+v", args, env, v)
+			}
 		default:
 			if v.Problem != (Problem{}) {
 				t.Fatalf("%q, %q: %+v", args, env, v)
@@ -90,10 +107,10 @@ func split(s string) []string {
 // checkProblem sees to it that describing the problem cannot go wrong.
 func checkProblem(t *testing.T, p Problem, args, env []string) {
 	t.Helper()
-	if p.Code == NoProblem || p.Code > LimitTwice {
+	if p.Code == NoProblem || p.Code >= ReservedVariable {
 		t.Fatalf("%q, %q: %+v", args, env, p)
 	}
-	if p.Code == NoCommand {
+	if p.Code == NoCommand || p.Code == LoneInstallAs {
 		return
 	}
 	list, i := args, p.Arg
@@ -124,6 +141,7 @@ type reference struct {
 	group, nofileKeep bool
 	signal            sys.Signal
 	keep              fds.Set
+	log               Log
 }
 
 func newReference() *reference {
@@ -131,7 +149,7 @@ func newReference() *reference {
 }
 
 func (r *reference) parse(args, env []string) Action {
-	valued := []string{"parent-death-signal", "nofile", "rlimit", "keep-fds"}
+	valued := []string{"parent-death-signal", "nofile", "rlimit", "keep-fds", "log", "log-format", "install", "install-as"}
 	plain := []string{"help", "version", "group"}
 	short := map[byte]string{'h': "help", 'V': "version", 'g': "group", 'p': "parent-death-signal"}
 	i := 1
@@ -181,7 +199,12 @@ func (r *reference) parse(args, env []string) Action {
 	if i < len(args) && args[i] == "--" {
 		i++
 	}
-	if i >= len(args) {
+	_, install := r.values["install"]
+	_, installAs := r.values["install-as"]
+	if install && i >= len(args) {
+		return Install
+	}
+	if install || installAs || i >= len(args) {
 		return Refuse
 	}
 	r.command = i
@@ -212,8 +235,25 @@ func (r *reference) option(name, value string) bool {
 		return problem == 0
 	case "nofile":
 		return r.nofile(r.limits, value)
+	case "log":
+		return r.logLevel(value)
+	case "log-format":
+		return r.logFormat(value)
+	case "install", "install-as":
+		return value != ""
 	}
 	return true
+}
+
+func (r *reference) logLevel(value string) bool {
+	level, ok := map[string]events.Level{"warn": events.Warn, "info": events.Info, "debug": events.Debug}[value]
+	r.log.Level, r.log.Wanted = level, value != "warn"
+	return ok
+}
+
+func (r *reference) logFormat(value string) bool {
+	r.log.JSON = value == "json"
+	return value == "json" || value == "text"
 }
 
 func (r *reference) nofile(limits map[int]rlimit.Request, value string) bool {
@@ -259,6 +299,12 @@ func (r *reference) variables(env []string) bool {
 			return false
 		}
 	}
+	if value, ok := unset("log", "FDINIT_LOG"); ok && !r.logLevel(value) {
+		return false
+	}
+	if value, ok := unset("log-format", "FDINIT_LOG_FORMAT"); ok && !r.logFormat(value) {
+		return false
+	}
 	limits := map[int]rlimit.Request{}
 	_, nofileGiven := r.values["nofile"]
 	_, limited := r.limits[unix.RLIMIT_NOFILE]
@@ -290,7 +336,7 @@ func (r *reference) variables(env []string) bool {
 
 func (r *reference) compare(t *testing.T, c *Config) {
 	t.Helper()
-	if c.Command != r.command || (c.Scope == ToGroup) != r.group || c.ParentDeathSignal != r.signal || c.NofileKeep != r.nofileKeep || c.Keep != r.keep {
+	if c.Command != r.command || (c.Scope == ToGroup) != r.group || c.ParentDeathSignal != r.signal || c.NofileKeep != r.nofileKeep || c.Keep != r.keep || c.Log != r.log {
 		t.Fatalf("%+v, want %+v", c, r)
 	}
 	for resource := range rlimit.Count {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/fds"
 	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/sys"
@@ -56,6 +57,12 @@ func show(c *Config, args []string) string {
 	}
 	if c.NofileKeep {
 		parts = append(parts, "nofile=keep")
+	}
+	if c.Log.Wanted {
+		parts = append(parts, "log="+map[events.Level]string{events.Warn: "warn", events.Info: "info", events.Debug: "debug"}[c.Log.Level])
+	}
+	if c.Log.JSON {
+		parts = append(parts, "json")
 	}
 	return strings.Join(parts, " | ")
 }
@@ -154,6 +161,14 @@ func TestAccepted(t *testing.T) {
 		{line: "--nofile=keep ls", env: "FDINIT_RLIMIT=nofile=200", want: "ls | nofile=keep"},
 		{line: "--nofile=auto ls", env: "FDINIT_RLIMIT=nofile=200 core=0", want: "ls | CORE=0"},
 
+		// The log.
+		{line: "--log=info ls", want: "ls | log=info"},
+		{line: "--log debug --log-format json ls", want: "ls | log=debug | json"},
+		{line: "--log=warn ls", want: "ls"},
+		{line: "--log-format=text ls", want: "ls"},
+		{line: "ls", env: "FDINIT_LOG=debug,FDINIT_LOG_FORMAT=json", want: "ls | log=debug | json"},
+		{line: "--log=warn --log-format=text ls", env: "FDINIT_LOG=debug,FDINIT_LOG_FORMAT=json", want: "ls"},
+
 		// A variable that is overruled may be anything.
 		{line: "--keep-fds=3 ls", env: "FDINIT_KEEP_FDS=", want: "ls | keep=3-3"},
 		{line: "-g ls", env: "FDINIT_GROUP=x", want: "ls | group"},
@@ -198,6 +213,34 @@ func TestFrontDesk(t *testing.T) {
 		// A broken variable does not keep anyone from reading the help.
 		if _, v := parse(words(line), []string{"FDINIT_NOFILE=x"}); v.Action != want {
 			t.Errorf("fdinit %s: %+v", line, v)
+		}
+	}
+}
+
+func TestInstall(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"--install=/mnt/fdinit":                        {"/mnt/fdinit"},
+		"--install /mnt/fdinit":                        {"/mnt/fdinit"},
+		"--install=/mnt/fdinit --":                     {"/mnt/fdinit"},
+		"--install=/mnt --install-as=tini,dumb-init":   {"/mnt", "tini,dumb-init"},
+		"--install-as tini --install -x":               {"-x", "tini"},
+		"-g --nofile=5 --install=/mnt --log=info -p 9": {"/mnt"},
+	} {
+		args := words(line)
+		// What is wrong in the environment does not matter: nothing is run.
+		_, v := parse(args, []string{"FDINIT_NOFILE=x"})
+		if v.Action != Install {
+			t.Errorf("fdinit %s: %+v", line, v)
+			continue
+		}
+		for i, text := range []Text{v.Path, v.As} {
+			got := ""
+			if text.Arg != 0 {
+				got = args[text.Arg][text.Off:]
+			}
+			if got != want[i] {
+				t.Errorf("fdinit %s: %q, want %q", line, got, want[i])
+			}
 		}
 	}
 }
@@ -301,6 +344,27 @@ func TestRefused(t *testing.T) {
 		{line: "--rlimit=nofile=6 --nofile=auto ls", code: LimitTwice, value: "auto", part: "auto"},
 		{line: "ls", env: "FDINIT_RLIMIT=core=1 cpu=2 core=3", code: LimitTwice, value: "core=3", part: "core=3"},
 
+		// The log.
+		{line: "--log= ls", code: BadLevel},
+		{line: "--log=INFO ls", code: BadLevel, value: "INFO", part: "INFO"},
+		{line: "--log=2 ls", code: BadLevel, value: "2", part: "2"},
+		{line: "--log-format=xml ls", code: BadFormat, value: "xml", part: "xml"},
+		{line: "--log=info --log=info ls", code: Repeated, part: "--log"},
+		{line: "--log-format=json --log-format text ls", code: Repeated, part: "--log-format"},
+		{line: "ls", env: "FDINIT_LOG=error", code: BadLevel, value: "error", part: "error"},
+		{line: "ls", env: "FDINIT_LOG_FORMAT=", code: BadFormat},
+
+		// Installing.
+		{line: "--install", code: MissingValue, part: "--install"},
+		{line: "--install=", code: EmptyValue},
+		{line: "--install ''", code: EmptyValue},
+		{line: "--install=/x --install-as=", code: EmptyValue},
+		{line: "--install=/x --install=/x", code: Repeated, part: "--install"},
+		{line: "--install=/x ls -l", code: UnwantedCommand, value: "ls", part: "ls"},
+		{line: "--install=/x -- -l", code: UnwantedCommand, value: "-l", part: "-l"},
+		{line: "--install-as=tini", code: LoneInstallAs},
+		{line: "--install-as=tini ls", code: LoneInstallAs},
+
 		// Neither.
 		{line: "--nofile=many ls", code: BadLimit, reason: limit(rlimit.ValueNotANumber), value: "many", part: "many"},
 		{line: "--nofile=Auto ls", code: BadLimit, reason: limit(rlimit.ValueNotANumber), value: "Auto", part: "Auto"},
@@ -331,7 +395,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("fdinit %s, %s: %+v, want code %d, reason %d", c.line, c.env, v, c.code, c.reason)
 			continue
 		}
-		if c.code == NoCommand {
+		if c.code == NoCommand || c.code == LoneInstallAs {
 			continue
 		}
 		if fromEnv := c.env != ""; fromEnv != (p.Arg == -1) || fromEnv && p.Env != 1 {

@@ -23,6 +23,7 @@ type Supervisor struct {
 	inherited sys.SignalSet   // the signal mask to give to the workload
 	sigchld   sys.Disposition // what SIGCHLD did, to give to the workload
 	workload  int             // its pid, 0 without one
+	activated bool            // the workload gets the descriptors of socket activation
 
 	log      events.Writer
 	logger   int  // the pid of the process that writes for the init, 0 without one
@@ -98,7 +99,7 @@ func (s *Supervisor) prepare() bool {
 		s.fail(OutsideRoot, 0)
 		return false
 	}
-	fds.Activation(s.env, s.self, &s.config.Keep)
+	s.activated = s.config.Keep.All() || fds.Activation(s.env, s.self, &s.config.Keep) > 0
 	if s.config.Pause {
 		s.config.Keep = fds.Set{} // for whom?
 	}

@@ -63,7 +63,9 @@ func child(s *Supervisor) {
 		errno := sys.TakeTerminal(stdin)
 		s.log.Write(events.Event{Kind: events.SessionStarted, Pid: int32(pid), Errno: int16(errno)})
 	}
-	s.fixActivation(pid)
+	if s.activated {
+		s.fixActivation(pid)
+	}
 	if failure := rlimit.Apply(&s.config.Limits, !s.config.NofileKeep, &s.limits); failure.Errno != 0 {
 		s.fail(SetLimit, failure.Errno)
 		s.handover.Limit = failure
@@ -114,7 +116,9 @@ var listenPid, listenPidfdID decimalVariable
 
 // fixActivation makes LISTEN_PID and LISTEN_PIDFDID name the workload where they
 // name the init, because sd_listen_fds(3) compares them with its own process. The
-// environment's strings stay, only the array's pointers change.
+// environment's strings stay, only the array's pointers change. Where the variables are
+// not believed they stay wrong, too: a workload that believed them would take its own
+// descriptors for sockets.
 func (s *Supervisor) fixActivation(pid int) {
 	owner, i := s.env.Lookup("LISTEN_PID")
 	if n, digits, fits := ascii.Decimal(owner, fds.Max); i < 0 || !digits || !fits || int(n) != s.self {
