@@ -7,6 +7,7 @@ GOARCH  ?= $(shell $(GO) env GOARCH)
 TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 FUZZTIME ?= 30s
 TESTFLAGS ?=
+LABFLAGS ?=
 
 # The same flags give the same bytes on any machine. GOAMD64=v1 is what the freestanding
 # rule test has checked.
@@ -16,7 +17,7 @@ BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 $(GO) build -trimp
 # Modules of tests and tools, beside the binary's own.
 MODULES := $(patsubst %/go.mod,%,$(filter-out tools/go.mod,$(wildcard */go.mod */*/go.mod)))
 
-.PHONY: help build demo test unit e2e emulated reproducible fuzz bench bench-check format lint tidy clean
+.PHONY: help build demo test unit e2e compat engines lab emulated reproducible fuzz bench bench-check format lint tidy clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -36,6 +37,15 @@ unit: ## test the packages, and the freestanding rule on the linked binary
 
 e2e: build ## test the binary as a real PID 1
 	cd test/e2e && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test $(TESTFLAGS) ./...
+
+compat: build ## compare with tini, dumb-init and catatonit (apt: these three)
+	cd test/compat && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -timeout 20m $(TESTFLAGS) ./...
+
+engines: build ## run under docker, podman and runc (apt: see test/engines)
+	cd test/engines && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -timeout 20m $(TESTFLAGS) ./...
+
+lab: ## run on real kernels with real limits in QEMU (LABFLAGS=-short for the core of it)
+	cd test/lab && $(GO) run . $(LABFLAGS)
 
 emulated: ## run the arm64 binary under qemu-user (apt: qemu-user-static)
 	$(MAKE) --no-print-directory build-arm64
