@@ -22,9 +22,11 @@ func (p *podman) testDockerfile(t *testing.T) {
 	}
 
 	build := func(t *testing.T, arch, tag string, more ...string) []byte {
-		args := append([]string{"buildah", "bud", "--pull-never", "--isolation", "chroot", "--network", "host", "--platform", "linux/" + arch,
+		args := append([]string{
+			"buildah", "bud", "--pull-never", "--isolation", "chroot", "--network", "host", "--platform", "linux/" + arch,
 			"--volume", goEnv(t, "GOROOT") + ":/usr/local/go:ro", "--volume", goEnv(t, "GOMODCACHE") + ":/modules:ro", "--volume", goEnv(t, "GOCACHE") + ":/cache",
-			"--build-arg", "COMMIT=" + testCommit, "--ignorefile", repository + "/.dockerignore", "-t", tag, "-f", repository + "/Dockerfile"}, more...)
+			"--build-arg", "COMMIT=" + testCommit, "--ignorefile", repository + "/.dockerignore", "-t", tag, "-f", repository + "/Dockerfile",
+		}, more...)
 		p.must(t, append(args, repository)...)
 		container := p.must(t, "buildah", "from", "--pull-never", tag)
 		defer p.must(t, "buildah", "rm", container)
