@@ -58,3 +58,20 @@ func TestRewrites(t *testing.T) {
 		}
 	}
 }
+
+func TestStatusSet(t *testing.T) {
+	in := map[int]bool{0: true, 1: true, 63: true, 64: true, 143: true, 255: true}
+	var s StatusSet
+	for status := range in {
+		s.Add(status)
+	}
+	for status := range 256 {
+		want := status
+		if in[status] {
+			want = 0
+		}
+		if got := s.Replace(status); got != want {
+			t.Errorf("%d became %d, want %d", status, got, want)
+		}
+	}
+}
