@@ -109,14 +109,12 @@ func (s *Supervisor) prepare() bool {
 	}
 	s.log.Write(events.Event{Kind: events.Swept, Strategy: uint8(report.Strategy), Values: [4]uint64{uint64(report.Closed)}})
 
-	if s.self != 1 || s.log.Enabled() {
+	var errno sys.Errno
+	if s.self != 1 {
 		// Refused only before Linux 3.4 and by old gVisor: orphans then go to PID 1.
-		var errno sys.Errno
-		if s.self != 1 {
-			errno = sys.SetSubreaper()
-		}
-		s.log.Write(events.Event{Kind: events.Subreaper, Errno: int16(errno)})
+		errno = sys.SetSubreaper()
 	}
+	s.log.Write(events.Event{Kind: events.Subreaper, Errno: int16(errno)})
 	if sig := s.config.ParentDeathSignal; sig != 0 {
 		if errno := sys.SetParentDeathSignal(sig); errno != 0 {
 			s.fail(DeathSignal, errno)
