@@ -424,6 +424,56 @@ CMD cat /one /limits /descriptors
 		}
 	})
 
+	t.Run("names in an image", func(t *testing.T) {
+		t.Parallel()
+		context := d.path("names")
+		installed(t, fdinit, context+"/fdinit")
+		writeFile(t, context+"/Dockerfile", `FROM `+base+`
+COPY fdinit /fdinit
+RUN ["/fdinit", "--install=/bin/fdinit", "--install-as=tini,dumb-init,catatonit"]
+`)
+		if o := d.run(t, nil, "docker", "build", "--network", "none", "-t", "names", context); o.status != 0 {
+			t.Fatal(o)
+		}
+		for _, c := range []struct {
+			entrypoint, command string
+			status              int
+			stdout, stderr      string
+		}{
+			{"/bin/tini", "--version", 0, `^tini version [^ ]+ - git\.[0-9a-f]+\n$`, `^$`},
+			{"/bin/tini", "-e 3 -- sh -c exit\t3", 0, `^$`, `^$`},
+			{"/bin/tini", "-- /no", 127, `^$`, `\[FATAL tini \([0-9]+\)\] exec /no failed: No such file or directory`},
+			{"/bin/dumb-init", "--version", 0, `^$`, `^dumb-init v`},
+			{"/bin/dumb-init", "-r 15:3 -- sh -c exit\t4", 4, `^$`, `^$`},
+			{"/bin/dumb-init", "/no", 2, `^$`, `^\[dumb-init\] /no: No such file or directory\n$`},
+			{"/bin/catatonit", "-g -- sh -c exit\t5", 5, `^$`, `^$`},
+			{"/bin/catatonit", "/no", 1, `^$`, `^ERROR \(catatonit:[0-9]+\): failed to exec pid1: No such file or directory\n$`},
+		} {
+			args := []string{"--entrypoint", c.entrypoint, "names"}
+			for _, word := range words(strings.ReplaceAll(c.command, "\t", "\x00")) {
+				args = append(args, strings.ReplaceAll(word, "\x00", " "))
+			}
+			o := d.docker(t, args...)
+			if o.status != c.status || !regexp.MustCompile(c.stdout).MatchString(o.stdout) || !regexp.MustCompile(c.stderr).MatchString(o.stderr) {
+				t.Errorf("%s %s: want %d, %s", c.entrypoint, c.command, c.status, o)
+			}
+		}
+		// What an init container may meet.
+		for _, c := range []struct {
+			flags, path, says string
+		}{
+			{"--read-only", "/new", `read-only`},
+			{"--read-only --tmpfs /t:rw,noexec,mode=1777", "/t/fdinit", `noexec`},
+			{"--read-only --tmpfs /t:rw,exec,size=64k,mode=1777", "/t/fdinit", `no space left`},
+			{"--user 65532", "/new", `permission denied`},
+		} {
+			o := d.docker(t, append(words(c.flags+" --entrypoint /fdinit names"), "--install="+c.path)...)
+			if o.status != 125 || o.stdout != "" || !strings.Contains(o.stderr, c.says) {
+				t.Errorf("%s: want %q, %s", c.flags, c.says, o)
+			}
+		}
+	})
+
 	t.Run("pathological limit", func(t *testing.T) {
 		t.Parallel()
 		const most = 1073741816
