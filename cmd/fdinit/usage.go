@@ -17,7 +17,7 @@ Options end at the first word that is not one.
   --rlimit=NAME=SOFT[:HARD]
                       any limit of setrlimit(2), such as core=0 or
                       memlock=unlimited; repeatable; the variable takes several,
-                      separated by spaces                        [FDINIT_RLIMIT]
+                      separated by white space                   [FDINIT_RLIMIT]
   --keep-fds=LIST     file descriptors to pass on to COMMAND besides 0, 1 and 2:
                       3,5-7 or all. Socket activation (LISTEN_FDS) needs no
                       option                                   [FDINIT_KEEP_FDS]

@@ -37,6 +37,7 @@ func FuzzParse(f *testing.F) {
 		"FDINIT_NOFILE=keep\x00FDINIT_RLIMIT=core=0 as=5:6\x00FDINIT_KEEP_FDS=all\x00",
 		"FDINIT_NOFILE=5\x00FDINIT_RLIMIT= nofile=6\x00",
 		"FDINIT_RLIMIT=  \x00",
+		"FDINIT_RLIMIT=core=0\tas=5\n\x00",
 		"FDINIT_RLIMIT=core=0 core=0\x00",
 		"FDINIT_KEEP_FDS=3,4\x00",
 		"FDINIT_KEEP_FDS=\x00",
@@ -316,7 +317,7 @@ func (r *reference) variables(env []string) bool {
 		}
 	}
 	if value, ok := unset("", "FDINIT_RLIMIT"); ok {
-		words := slices.DeleteFunc(strings.Split(value, " "), func(s string) bool { return s == "" })
+		words := strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" \t\n", c) })
 		if len(words) == 0 {
 			return false
 		}

@@ -206,7 +206,7 @@ func (c *Config) parseLimitVariables(env sys.Vector) Verdict {
 		empty := true
 		for from := 0; from < len(value); {
 			to := from
-			for to < len(value) && value[to] != ' ' {
+			for to < len(value) && !isSpace(value[to]) {
 				to++
 			}
 			if to > from {
@@ -308,3 +308,7 @@ func (c *Config) parseLogFormat(value string, at place) Verdict {
 	c.Log.JSON = value == "json"
 	return Verdict{}
 }
+
+// isSpace tells whether c separates words: a variable from a YAML block may end with a
+// newline.
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
