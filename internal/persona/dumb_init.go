@@ -75,11 +75,13 @@ func stopInstead(r *config.Rewrites, sig unix.Signal) {
 // scanRewrite reads FROM:TO as scanf's "%d:%d" does, what follows being ignored.
 func scanRewrite(s string) (from, to sys.Signal, ok bool) {
 	const last = 31
-	a, n := scanNumber(s)
+	long, n := scanNumber(s)
+	a := int32(long)
 	if n == 0 || n >= len(s) || s[n] != ':' {
 		return 0, 0, false
 	}
-	b, m := scanNumber(s[n+1:])
+	long, m := scanNumber(s[n+1:])
+	b := int32(long)
 	if m == 0 || a < 1 || a > last || b < 0 || b > last {
 		return 0, 0, false
 	}

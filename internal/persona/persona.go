@@ -1,6 +1,9 @@
 package persona
 
 import (
+	"math"
+
+	"github.com/fdinit/fdinit/internal/ascii"
 	"github.com/fdinit/fdinit/internal/config"
 	"github.com/fdinit/fdinit/internal/sys"
 )
@@ -68,31 +71,35 @@ func command(s *config.Scanner, c *config.Config) config.Verdict {
 }
 
 // scanNumber reads an optional sign and digits after optional white space, as
-// strtol(3) and scanf(3) do, and returns how many bytes that were: 0 if there is no
-// number. Numbers beyond 32 bits are cut down to them, as scanf's %d does.
-func scanNumber(s string) (n int32, length int) {
+// strtol(3) does, and returns how many bytes that were: 0 if there is no number. One
+// beyond 64 bits becomes the nearest that fits. atoi(3) and scanf's %d cut the outcome
+// down to 32 bits.
+func scanNumber(s string) (n int64, length int) {
 	i := 0
 	for i < len(s) && (s[i] == ' ' || s[i] >= '\t' && s[i] <= '\r') {
 		i++
 	}
+	most := uint64(math.MaxInt64)
 	negative := i < len(s) && s[i] == '-'
+	if negative {
+		most++
+	}
 	if i < len(s) && (s[i] == '-' || s[i] == '+') {
 		i++
 	}
-	start := i
-	var value int64
-	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
-		value = value*10 + int64(s[i]-'0')
-		if value >= 1<<53 {
-			value = 1<<53 | value&(1<<32-1) // the low bits are all that is kept
-		}
-		i++
+	end := i
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		end++
 	}
-	if i == start {
+	if end == i {
 		return 0, 0
+	}
+	value, _, fits := ascii.Decimal(s[i:end], most)
+	if !fits {
+		value = most
 	}
 	if negative {
 		value = -value
 	}
-	return int32(value), i
+	return int64(value), end
 }

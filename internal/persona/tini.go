@@ -67,8 +67,8 @@ func tini(args, env sys.Vector, c *config.Config) config.Verdict {
 	}
 	if value, i := env.Lookup("TINI_VERBOSITY"); i >= 0 {
 		n, _ := scanNumber(value)
-		verbosity = int(n)
-		if n < 0 {
+		verbosity = int(int32(n))
+		if verbosity < 0 {
 			verbosity = maxTiniVerbosity // tini compares without a sign
 		}
 	}
