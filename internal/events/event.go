@@ -41,7 +41,12 @@ var names = [...]string{
 	"foreground-failed", "no-terminal-device",
 }
 
-func (k Kind) String() string { return names[k] }
+func (k Kind) String() string {
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
 
 // Event is one record, 64 bytes without padding.
 type Event struct {
