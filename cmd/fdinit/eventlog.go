@@ -20,8 +20,9 @@ import (
 // writeLog is the life of the event log's process: it writes what the init reports
 // until the init has ended.
 func writeLog(o freestanding.Outcome) int {
-	// "kill -TERM -1" in the container is not meant for the log, which has to say so.
-	for sig := sys.Signal(1); sig < signals.RTMin; sig++ {
+	// "kill -TERM -1" in the container is not meant for the log, which has to say so. Of
+	// the real-time signals the runtime leaves the first one with its default.
+	for sig := sys.Signal(1); sig <= signals.RTMin; sig++ {
 		switch unix.Signal(sig) {
 		case unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGABRT, unix.SIGCHLD:
 		default:
@@ -66,9 +67,6 @@ func jsonFormatter() logrus.Formatter {
 // command the workload's first word.
 func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command string) error {
 	log := newLogger(out)
-	if how.JSON {
-		log.SetFormatter(jsonFormatter())
-	}
 	var peer peerLog
 	switch how.Style {
 	case config.Tini:
@@ -78,9 +76,12 @@ func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command st
 	case config.Catatonit:
 		peer = &catatonitLog{init: init, command: command}
 	}
-	if peer != nil {
-		// Another init's log is lines of text, each with its own beginning.
-		log.SetFormatter(plainFormatter{})
+	// Another init's log is lines of text, each with its own beginning. What such an
+	// init has no words for is said in fdinit's.
+	peers := newLogger(out)
+	peers.SetFormatter(plainFormatter{})
+	if how.JSON && peer == nil {
+		log.SetFormatter(jsonFormatter())
 	}
 	reader := events.Reader{In: in}
 	for {
@@ -92,7 +93,7 @@ func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command st
 			return err
 		}
 		if e.Dropped > 0 {
-			log.WithTime(time.Unix(0, e.Time)).WithField("dropped", e.Dropped).
+			log.WithTime(time.Unix(0, e.Time)).WithFields(logrus.Fields{"event": "dropped", "dropped": e.Dropped}).
 				Warnf("%d events were dropped because the log was not read fast enough", e.Dropped)
 		}
 		switch {
@@ -100,7 +101,7 @@ func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command st
 			writeEvent(log, e, command)
 		case peer != nil:
 			for _, line := range peer.lines(e) {
-				log.Info(line)
+				peers.Info(line)
 			}
 		}
 	}
