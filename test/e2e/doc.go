@@ -73,7 +73,8 @@
 //	-not-pid1                  an ordinary process in no namespace of its own
 //	-block LIST  -ignore LIST  signals; -pending LIST: blocked ones that already wait
 //	-before-workload LIST      stop the process as soon as it blocked signals, send these, go on
-//	-leak [KIND=]LIST          descriptors: file, directory, opath, socket, pipe, epoll, memfd, deleted
+//	-leak [KIND=]LIST          descriptors: file (the default), directory, opath, socket,
+//	                           listener, pipe, epoll, memfd, deleted
 //	-closed LIST               of 0, 1 and 2
 //	-rlimit NAME=SOFT[:HARD]   a limit, -soft N for that of descriptors
 //	-seccomp CALL=ERRNO        a filter that makes a system call fail

@@ -120,11 +120,19 @@ func findPrivileges() {
 }
 
 func TestBehaviour(t *testing.T) {
+	// A fresh one each time, for -count.
+	root, err := os.MkdirTemp(workRoot, "run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata",
 		Cmds:               commands,
 		RequireUniqueNames: true,
-		WorkdirRoot:        workRoot,
+		WorkdirRoot:        root,
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "privileged":
