@@ -1,10 +1,11 @@
 // Package e2e holds the behaviour of fdinit as scripts that read as documentation,
 // testdata/*.txtar, and the harness which runs them against the built binary.
 //
-//	cd test/e2e && go test ./...
+//	cd test/e2e && go test -count=1 ./...
 //
-// needs Go and Linux, no container engine and no network. FDINIT_BINARY names a
-// binary to be tested instead of one that is built first. As root everything runs;
+// needs Go and Linux, no container engine and no network. (-count=1 because go test
+// does not know that the result depends on the binary and would show a cached one.)
+// FDINIT_BINARY names a binary to be tested instead of one that is built first. As root everything runs;
 // without privileges user namespaces stand in, and what then cannot be set up is
 // skipped with the reason.
 //
