@@ -5,9 +5,9 @@
 //
 // needs Go and Linux, no container engine and no network. (-count=1 because go test
 // does not know that the result depends on the binary and would show a cached one.)
-// FDINIT_BINARY names a binary to be tested instead of one that is built first. As root everything runs;
-// without privileges user namespaces stand in, and what then cannot be set up is
-// skipped with the reason.
+// FDINIT_BINARY names a binary to be tested instead of one that is built first. As
+// root everything runs; without privileges user namespaces stand in, and what then
+// cannot be set up is skipped with the reason.
 //
 // # Words of the scripts
 //
