@@ -230,7 +230,7 @@ func TestDocker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			// The shell becomes the probe, so that both are the workload.
-			const script = `tr '\0' ' ' </proc/1/cmdline; echo; echo "descriptors of init:" $(ls /proc/1/fd)
+			const script = settled + `tr '\0' ' ' </proc/1/cmdline; echo; echo "descriptors of init:" $(ls /proc/1/fd)
 				echo "init in $(readlink /proc/1/cwd)"; grep CapEff /proc/self/status
 				touch /new 2>&1; exec probe state`
 			o := d.docker(t, append(words("--init "+c.flags), base, "sh", "-c", script)...)

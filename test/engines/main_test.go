@@ -158,4 +158,11 @@ func deployed(name ...string) string {
 	return filepath.Join(append([]string{repository, "deploy"}, name...)...)
 }
 
+// settled is a piece of shell that waits until process 1 is an init at rest. It lets go
+// of the workload's descriptors and directory when the workload has started, so a quick
+// workload can see it before that.
+const settled = `i=0
+	while [ $i -lt 300 ] && [ "$(echo $(ls /proc/1/fd)) $(readlink /proc/1/cwd)" != "0 1 2 /" ]; do i=$((i+1)); sleep 0.1; done
+	`
+
 func words(text string) []string { return strings.Fields(text) }

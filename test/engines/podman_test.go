@@ -95,7 +95,7 @@ func TestPodman(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			const script = `tr '\0' ' ' </proc/1/cmdline; echo; echo "init:" $(ls /proc/1/fd); exec probe state`
+			const script = settled + `tr '\0' ' ' </proc/1/cmdline; echo; echo "init:" $(ls /proc/1/fd); exec probe state`
 			o := p.podman(t, append(words("--init "+c.flags), base, "sh", "-c", script)...)
 			output := strings.ReplaceAll(o.stdout, "\r", "")
 			lines := strings.Split(strings.TrimSpace(output), "\n")
@@ -174,7 +174,7 @@ func TestPodman(t *testing.T) {
 			{"-v " + installedFdinit + ":/fdinit:ro --entrypoint /fdinit -e FDINIT_KEEP_FDS=3-4", []int{3, 4}},
 		} {
 			args := append([]string{"run", "--rm", "--network", "none", "--preserve-fds", "2"}, words(c.flags)...)
-			o := p.run(t, files, "podman", append(args, base, "sh", "-c", `ls /proc/1/fd | tr '\n' ' '; echo; exec probe state`)...)
+			o := p.run(t, files, "podman", append(args, base, "sh", "-c", settled+`ls /proc/1/fd | tr '\n' ' '; echo; exec probe state`)...)
 			descriptors, text, _ := strings.Cut(o.stdout, "\n")
 			if o.status != 0 || descriptors != "0 1 2 " {
 				t.Errorf("%s: %s", c.flags, o)

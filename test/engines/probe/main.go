@@ -132,13 +132,20 @@ func accept() error {
 		return err
 	}
 	defer conn.Close()
-	fds, err := os.ReadDir("/proc/1/fd")
-	if err != nil {
-		return err
-	}
+	// The init lets go of the socket when this program has started, which may be now.
 	var held []string
-	for _, fd := range fds {
-		held = append(held, fd.Name())
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		fds, err := os.ReadDir("/proc/1/fd")
+		if err != nil {
+			return err
+		}
+		held = nil
+		for _, fd := range fds {
+			held = append(held, fd.Name())
+		}
+		if len(held) <= 3 || time.Now().After(deadline) {
+			break
+		}
 	}
 	return json.NewEncoder(conn).Encode(map[string]any{
 		"PID": os.Getpid(), "LISTEN_PID": os.Getenv("LISTEN_PID"), "LISTEN_FDS": os.Getenv("LISTEN_FDS"), "Init": held,
