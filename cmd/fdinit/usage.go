@@ -15,9 +15,10 @@ Options end at the first word that is not one.
                       above 1048576 to 65536 and a hard one to 1048576 and leaves
                       saner ones alone; SOFT may be "hard"       [FDINIT_NOFILE]
   --rlimit=NAME=SOFT[:HARD]
-                      any limit of setrlimit(2), such as core=0 or
-                      memlock=unlimited; repeatable; the variable takes several,
-                      separated by white space                   [FDINIT_RLIMIT]
+                      any limit of setrlimit(2), such as core=0:0 or
+                      memlock=unlimited; without HARD the hard limit stays;
+                      repeatable; the variable takes several, separated by white
+                      space                                      [FDINIT_RLIMIT]
   --keep-fds=LIST     file descriptors to pass on to COMMAND besides 0, 1 and 2:
                       3,5-7 or all. Socket activation (LISTEN_FDS) needs no
                       option                                   [FDINIT_KEEP_FDS]
