@@ -132,9 +132,11 @@ func installed(path string, self []byte) bool {
 
 // replace writes a file beside path and renames it. dir is path's directory.
 func replace(path, dir string, content []byte) error {
-	beside := fmt.Sprintf("%s.fdinit-%d", dir, os.Getpid())
-	unix.Unlink(beside) // left by another process that had this pid in its container
-	fd, err := unix.Open(beside, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, installMode)
+	fd := -1
+	beside, err := createBeside(dir, func(name string) (err error) {
+		fd, err = unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, installMode)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -158,6 +160,18 @@ func replace(path, dir string, content []byte) error {
 	return syncDirectory(dir)
 }
 
+// createBeside creates something in dir under the first name that is free. One that is
+// taken may be in use by another container that shares the volume, where it is process
+// 1 like this one, or was left by one that was killed.
+func createBeside(dir string, create func(name string) error) (name string, err error) {
+	for n := 0; ; n++ {
+		name = fmt.Sprintf("%s.fdinit-%d", dir, n)
+		if err = create(name); err != unix.EEXIST {
+			return name, err
+		}
+	}
+}
+
 // writeAll writes in small pieces: one large write may put the file into the page
 // cache in large folios, which the kernel maps whole into every init that is started
 // from it.
@@ -179,9 +193,8 @@ func replaceLink(target, dir, name string) error {
 	if n, err := unix.Readlink(dir+name, present); err == nil && string(present[:n]) == target {
 		return nil
 	}
-	beside := fmt.Sprintf("%s.fdinit-link-%d", dir, os.Getpid())
-	unix.Unlink(beside)
-	if err := unix.Symlink(target, beside); err != nil {
+	beside, err := createBeside(dir, func(name string) error { return unix.Symlink(target, name) })
+	if err != nil {
 		return err
 	}
 	if err := unix.Rename(beside, dir+name); err != nil {
