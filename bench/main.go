@@ -4,15 +4,22 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // sections are the parts of the benchmark, in the order of the report.
 var sections = []string{"startup", "idle", "fleet", "latency", "reaping", "size"}
+
+// documents are parts with a report of their own, which no other init takes
+// part in. They are measured only when asked for.
+var documents = []string{"sweep", "jvm"}
 
 // sizes says how much is measured.
 type sizes struct {
@@ -46,9 +53,9 @@ func run(args []string) error {
 		fdinit    = fs.String("fdinit", "../bin/fdinit", "the fdinit `binary` to measure")
 		pabloruth = fs.String("go-init", "go-init", "the `binary` of github.com/pablo-ruth/go-init, left out when there is none")
 		out       = fs.String("out", "../docs/bench", "write the report into this `directory`")
-		runs      = fs.Int("runs", 0, "repeat start to exit so often (1000, quick 200)")
+		runs      = fs.Int("runs", 0, "repeat start to exit so often (1000, quick 200); sweep: rounds (20, quick 5); jvm: executions (10000, quick 500)")
 		isQuick   = fs.Bool("quick", false, "a short run, to look at rather than to publish")
-		only      = fs.String("only", "", "measure only these `sections`, of "+strings.Join(sections, ",")+", and print to stdout unless -out is given")
+		only      = fs.String("only", "", "measure only these `sections`, of "+strings.Join(sections, ",")+", or these documents, of "+strings.Join(documents, ",")+", and print to stdout unless -out is given")
 		check     = fs.String("check", "", "a quick run against the claims in this `file`; no report is written")
 	)
 	if err := fs.Parse(args); err != nil {
@@ -68,15 +75,23 @@ func run(args []string) error {
 		size.Runs = *runs
 	}
 	wanted := sections
+	outGiven := false
+	fs.Visit(func(f *flag.Flag) { outGiven = outGiven || f.Name == "out" })
 	if *only != "" {
 		wanted = strings.Split(*only, ",")
+		if slices.ContainsFunc(wanted, isDocument) {
+			if !outGiven {
+				*out = ""
+			}
+			return writeDocuments(wanted, *isQuick, *runs, commandLine(fs), *fdinit, *out)
+		}
 		// 200 instances are part of what idle means.
 		if slices.Contains(wanted, "idle") && !slices.Contains(wanted, "fleet") {
 			wanted = append(wanted, "fleet")
 		}
 		for _, s := range wanted {
 			if !slices.Contains(sections, s) {
-				return fmt.Errorf("-only=%s: %q is none of %s", *only, s, strings.Join(sections, ", "))
+				return fmt.Errorf("-only=%s: %q is none of %s", *only, s, strings.Join(slices.Concat(sections, documents), ", "))
 			}
 		}
 	}
@@ -123,14 +138,59 @@ func run(args []string) error {
 	if err := b.measure(r, wanted); err != nil {
 		return err
 	}
-	outGiven := false
-	fs.Visit(func(f *flag.Flag) { outGiven = outGiven || f.Name == "out" })
 	if *only != "" && !outGiven {
 		// A part must not replace the whole that is checked in.
 		fmt.Print(r.markdown(false))
 		return nil
 	}
 	return r.write(*out)
+}
+
+func isDocument(name string) bool { return slices.Contains(documents, name) }
+
+// writeDocuments measures the parts that have a report of their own.
+func writeDocuments(wanted []string, isQuick bool, runs int, command, fdinit, out string) error {
+	for _, name := range wanted {
+		if !isDocument(name) {
+			return fmt.Errorf("-only: %q has no report of its own, unlike %s", name, strings.Join(documents, " and "))
+		}
+	}
+	// What a careless parent left open would be swept, and counted, too.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("marking inherited descriptors (Linux 5.11): %w", err)
+	}
+	killOnInterrupt()
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range wanted {
+		switch name {
+		case "sweep":
+			size := fullSweep
+			if isQuick {
+				size = quickSweep
+			}
+			if runs > 0 {
+				size.rounds = runs
+			}
+			err = reportSweep(dir, command, out, size)
+		case "jvm":
+			size := fullJVM
+			if isQuick {
+				size = quickJVM
+			}
+			if runs > 0 {
+				size.executions = runs
+			}
+			err = reportJVM(dir, command, out, fdinit, size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // commandLine is what made the report, without the paths of the machine.
