@@ -42,6 +42,10 @@ type scenario struct {
 
 var hostScenarios = []scenario{
 	{"core", true, (*lab).core},
+	{"programs", true, (*lab).programs},
+	{"native", false, (*lab).native},
+	{"gvisor", false, (*lab).gvisor},
+	{"e2e", false, (*lab).e2e},
 }
 
 func scenarioNames() (names []string) {
@@ -161,6 +165,8 @@ func (l *lab) wants(name string) bool {
 	return false
 }
 
+func (l *lab) wantsKernel(name string) bool { return slices.Contains(l.kernels, name) }
+
 func (l *lab) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "lab: "+format+"\n", args...)
 }
@@ -261,7 +267,7 @@ func (l *lab) initrd(b boot) (name string, err error) {
 	defer f.Close()
 	if b.root != "" {
 		i := image.New(f)
-		if err := i.Tree(b.root, unneeded); err != nil {
+		if err := i.Tree("/", b.root, unneeded); err != nil {
 			return "", err
 		}
 		if err := i.Close(); err != nil {

@@ -17,9 +17,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fdinit/fdinit/test/lab/internal/container"
 )
 
 func main() {
+	container.RunStage()
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 		os.Exit(1)

@@ -113,9 +113,11 @@ func (l *lab) check(name string, test func() error) {
 }
 
 var scenarios = map[string]func(*lab){
-	"boot":   (*lab).boot,
-	"limits": (*lab).limits,
-	"sweep":  (*lab).sweep,
+	"boot":     (*lab).boot,
+	"limits":   (*lab).limits,
+	"sweep":    (*lab).sweep,
+	"programs": (*lab).programs,
+	"e2e":      (*lab).e2e,
 }
 
 // agent runs what the plan names. Its exit status, plan.Done, becomes that of fdinit and

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fdinit/fdinit/test/lab/internal/container"
 	"github.com/fdinit/fdinit/test/lab/internal/plan"
+	"github.com/fdinit/fdinit/test/lab/internal/programs"
 	"github.com/fdinit/fdinit/test/lab/internal/tap"
 	"golang.org/x/sys/unix"
 )
@@ -134,7 +135,7 @@ func (l *lab) sweepOne(load sweepLoad, strategy sweepStrategy, bare time.Duratio
 		times = append(times, s.Ready)
 	}
 	took := max(0, median(times)-bare)
-	f := tap.Fact{Table: "sweep", Row: load.name, Column: strategy.name, Text: seconds(took), Value: took.Seconds(), Unit: "s"}
+	f := tap.Fact{Table: "sweep", Row: load.name, Column: strategy.name, Text: programs.Seconds(took), Value: took.Seconds(), Unit: "s"}
 	if took < time.Millisecond {
 		// What is left is noise.
 		f.Text = "< 1 ms"
@@ -149,19 +150,4 @@ func (l *lab) sweepOne(load sweepLoad, strategy sweepStrategy, bare time.Duratio
 func median(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[len(times)/2]
-}
-
-// seconds has three significant digits or milliseconds, whichever is coarser.
-func seconds(d time.Duration) string {
-	switch {
-	case d < 100*time.Millisecond:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.2f s", d.Seconds())
-	case d < 100*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	}
-	return fmt.Sprintf("%.0f h", d.Hours())
 }

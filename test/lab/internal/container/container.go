@@ -196,12 +196,20 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Wait waits for the end of the container, but not longer than the bound.
 func (p *Process) Wait(bound time.Duration) (Usage, error) {
+	timer := time.NewTimer(bound)
+	defer timer.Stop()
 	select {
 	case <-p.ended:
 		return p.usage, nil
-	case <-time.After(bound):
+	case <-timer.C:
 		return Usage{}, ErrBound
 	}
+}
+
+// Usage waits for the end and returns what was used.
+func (p *Process) Usage() Usage {
+	<-p.ended
+	return p.usage
 }
 
 // reap waits for the end and notes what was used. The error of the command's own Wait

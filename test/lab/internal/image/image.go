@@ -86,9 +86,9 @@ func (i *Image) Link(name, target string) error {
 	return err
 }
 
-// Tree adds everything under a directory of the machine, except what skip names by its
-// path relative to it.
-func (i *Image) Tree(root string, skip func(name string) bool) error {
+// Tree adds everything under a directory of the machine at a place, except what skip
+// names by its path relative to it.
+func (i *Image) Tree(at, root string, skip func(name string) bool) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -103,6 +103,7 @@ func (i *Image) Tree(root string, skip func(name string) bool) error {
 			}
 			return nil
 		}
+		name = filepath.Join(at, name)
 		info, err := d.Info()
 		if err != nil {
 			return err

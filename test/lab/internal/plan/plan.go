@@ -8,6 +8,7 @@ const (
 	Guest   = Dir + "/guest"
 	Busybox = Dir + "/busybox"
 	File    = Dir + "/plan.json"
+	E2E     = Dir + "/e2e" // the behaviour suite
 )
 
 // Done is the exit status of a guest that ran its plan to the end, whatever the tests
@@ -31,6 +32,9 @@ const (
 // Plan is what a machine is to do.
 type Plan struct {
 	Scenarios []string
+	// Suite is the Debian suite whose packages are in the machine, Versions theirs.
+	Suite    string
+	Versions map[string]string
 	// Short leaves out what takes long.
 	Short bool
 	// Match is a regular expression of the names of the tests to run.

@@ -71,7 +71,7 @@ func Boot(m Machine) (*Result, error) {
 	}
 	cmd := exec.CommandContext(ctx, Emulator,
 		"-accel", m.Accelerator, "-smp", "1", "-m", strconv.Itoa(m.Memory),
-		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-icount", "shift=0,sleep=off", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", m.Kernel, "-initrd", m.Initrd, "-append", line,
 		"-serial", "file:"+console, "-serial", "stdio")
 	cmd.WaitDelay = time.Second
