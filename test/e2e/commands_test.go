@@ -55,6 +55,7 @@ var commands = map[string]command{
 	"running":          simple(1, (*script).cmdRunning),
 	"socket-activated": simple(0, (*script).cmdSocketActivated),
 	"await":            simple(1, (*script).cmdAwait),
+	"logged":           simple(1, (*script).cmdLogged),
 	"signal":           simple(-1, (*script).cmdSignal),
 	"received":         simple(1, (*script).cmdReceived),
 	"relay":            simple(1, (*script).cmdRelay),

@@ -37,6 +37,7 @@ type container struct {
 
 	known  map[string]int // who is which process, once looked up
 	cursor int            // what received and await have seen of the output
+	logged int            // what logged has seen of the errors
 
 	terminal *os.File
 	screen   screen
@@ -266,6 +267,9 @@ func (c *container) output() (stdout, stderr string) {
 // process finds who is meant: a generation's oldest member. The workload of an fdinit
 // counts once it has been executed: until then it shares its parent's program.
 func (c *container) process(who string) (int, error) {
+	if who == "logger" {
+		return c.logger()
+	}
 	generations := []string{"init", "workload", "child", "grandchild"}
 	generation := slices.Index(generations, who)
 	switch generation {
@@ -283,24 +287,47 @@ func (c *container) process(who string) (int, error) {
 	}
 	err = c.eventually(func() error {
 		oldest, started := 0, uint64(0)
+		program := programOf(parent)
 		for _, p := range allProcesses() {
-			if p.parent == parent && p.state != 'Z' && (oldest == 0 || p.started < started) {
-				oldest, started = p.pid, p.started
+			if p.parent != parent || p.state == 'Z' || oldest != 0 && p.started >= started {
+				continue
 			}
+			if path.Base(program) == "fdinit" && programOf(p.pid) == program {
+				continue // to become the workload, or the log
+			}
+			oldest, started = p.pid, p.started
 		}
 		if oldest == 0 {
 			return fmt.Errorf("no %s", who)
-		}
-		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", parent))
-		if path.Base(program) == "fdinit" {
-			if own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", oldest)); err != nil || own == program {
-				return fmt.Errorf("the %s has not been executed", who)
-			}
 		}
 		c.known[who] = oldest
 		return nil
 	})
 	return c.known[who], err
+}
+
+// logger finds the process that writes the event log: fdinit's child that is fdinit, too.
+// Unlike one that is about to become the workload it leads a session at once.
+func (c *container) logger() (int, error) {
+	if pid := c.known["logger"]; pid != 0 {
+		return pid, nil
+	}
+	err := c.eventually(func() error {
+		for _, p := range allProcesses() {
+			if p.parent == c.pid() && p.state != 'Z' && p.session == p.pid && programOf(p.pid) == programOf(c.pid()) {
+				c.known["logger"] = p.pid
+				return nil
+			}
+		}
+		return errors.New("no logger")
+	})
+	return c.known["logger"], err
+}
+
+// programOf is the file that a process executes.
+func programOf(pid int) string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+	return name
 }
 
 // eventually polls a condition, patiently, but not when everything is over.
@@ -324,8 +351,9 @@ func (c *container) eventually(condition func() error) error {
 
 // aProcess is one line of /proc/PID/stat.
 type aProcess struct {
-	pid, parent, group int
-	foreground         int
+	pid, parent    int
+	group, session int
+	foreground     int
 	state              byte
 	started            uint64
 }
@@ -345,6 +373,7 @@ func readProcess(pid int) (p aProcess, err error) {
 	p.state = f[0][0]
 	p.parent, _ = strconv.Atoi(f[1])
 	p.group, _ = strconv.Atoi(f[2])
+	p.session, _ = strconv.Atoi(f[3])
 	p.foreground, _ = strconv.Atoi(f[5])
 	p.started, _ = strconv.ParseUint(f[19], 10, 64)
 	return p, nil

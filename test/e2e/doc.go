@@ -28,8 +28,8 @@
 //	                           fdinit and see only 0 to 2, in the workload and in process 1
 //
 // The next ones look at a running container from outside, through /proc. WHO is
-// init (what was started), workload (its first child), child (the workload's), or
-// grandchild.
+// init (what was started), workload (its first child), child (the workload's),
+// grandchild, or logger (the process that writes fdinit's event log).
 //
 //	fds WHO LIST               exactly these descriptors are open
 //	fd WHO NUMBER REGEXP       what a descriptor refers to
@@ -47,6 +47,7 @@
 //	group WHO WHO              both are in one process group ("! group": they are not)
 //	socket-activated           LISTEN_PID and LISTEN_PIDFDID name the workload
 //	await REGEXP               its output comes to match
+//	logged REGEXP              its errors come to match, after the last match
 //
 // Signals are sent from outside too. The workload that records them is "probe
 // signals", see probe.
