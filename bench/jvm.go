@@ -581,7 +581,28 @@ func (r *JVMReport) markdown(withCharts bool) string {
 		}
 		line("%s", strings.TrimSpace(t.b.String()))
 	}
+	if e, ok := r.breakEven(); ok {
+		line("Up to which limit the loop without `/proc` is the cheaper of the two, whole executions with nothing in front compared by their minima: %s. For gcj it was about 3000.", e)
+	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// breakEven is the limit up to which a virtual machine that has no /proc, and
+// loops, executes a command faster than one that has it.
+func (r *JVMReport) breakEven() (breakEven, bool) {
+	var ps []point
+	for _, x := range r.Rows {
+		i := slices.IndexFunc(r.Rows, func(y JVMRow) bool { return y.Proc && y.Limit == x.Limit && y.Front == x.Front })
+		if !x.Proc && x.Front == aloneFront && i >= 0 {
+			ps = append(ps, point{float64(x.Limit), x.Min, r.Rows[i].Min})
+		}
+	}
+	if len(ps) < 2 {
+		return breakEven{}, false
+	}
+	last := len(ps) - 1
+	rise := (ps[last].first - ps[0].first) / (ps[last].at - ps[0].at)
+	return crossing(ps, rise, float64(r.Files+3)), true
 }
 
 // expectation tells what was seen in the traces, and what follows from it.
@@ -615,7 +636,7 @@ func (r *JVMReport) expectation(line func(string, ...any)) {
 		if with.Helper != "" {
 			how = "The JVM starts a helper, `" + with.Helper + "`, that starts the command"
 		}
-		line("%s. The child lists `/proc/self/fd` and closes what it finds there, so the limit does not matter to it, and nothing that fdinit does to the limit can help. Nor does the sweep: the %d files are the program's own, opened after fdinit was done. So the ratio to be expected is 1: fdinit in front neither speeds up nor slows down what a JVM executes, and what differs from 1 below is the noise of the machine.", how, r.Files)
+		line("%s. The child lists `/proc/self/fd` and closes what it finds there, so the limit does not matter to it, and nothing that fdinit does to the limit can help. Nor does the sweep: the %d files are the program's own, opened after fdinit was done. So the ratio to be expected is 1: fdinit in front neither speeds up nor slows down what a JVM executes, and if its intervals below lay clear of 1 in several rows, that would be a finding.", how, r.Files)
 	}
 	if without != nil && !without.Walked && without.Vain > 0 {
 		line("Without `/proc` the same child closes every number up to the limit, one call for each, as gcj did. fdinit does not touch the limits measured here by itself, since none is above 1048576; asked with `--nofile=%d:%d` it brings the cost down to that of the lower limit. The hard limit has to be named, because the JVM raises its soft limit to the hard one (the column \"limit seen\"). Not measured here, but it follows: under a limit of 1073741816 fdinit's own default leaves 1048576 as the hard limit, which is a thousandth, but still a million calls for each execution. For a JVM without `/proc`, name a limit.", jvmCap, jvmCap)

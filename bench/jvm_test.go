@@ -46,6 +46,22 @@ func TestParseTrace(t *testing.T) {
 	}
 }
 
+func TestJVMBreakEven(t *testing.T) {
+	r := &JVMReport{Files: 50, Rows: []JVMRow{
+		{Limit: 100, Proc: true, Front: aloneFront, Min: 2000},
+		{Limit: 1100, Proc: true, Front: aloneFront, Min: 2000},
+		{Limit: 100, Proc: true, Front: fdinitFront, Min: 1},
+		{Limit: 100, Front: aloneFront, Min: 1500},
+	}}
+	if e, ok := r.breakEven(); ok {
+		t.Errorf("one point makes a line that crosses at %s", e)
+	}
+	r.Rows = append(r.Rows, JVMRow{Limit: 1100, Front: aloneFront, Min: 2500})
+	if e, ok := r.breakEven(); !ok || e.String() != "about 600" {
+		t.Errorf("it breaks even at %s, want about 600", e)
+	}
+}
+
 // A real virtual machine, behind tini-static under fdinit's name: what is tested
 // is the measurement.
 func TestJVM(t *testing.T) {

@@ -87,8 +87,8 @@ func logChart(path, title, xLabel, yLabel string, ticks []plot.Tick, curves []cu
 	labels.TextStyle = styles
 	labels.Offset = vg.Point{X: vg.Points(6)}
 	p.Add(labels)
-	// The names need a quarter of the width, on whatever scale.
-	p.X.Min, p.X.Max = left/1.1, right*math.Pow(right/left, 0.3)
+	// The names need more than a quarter of the width, on whatever scale.
+	p.X.Min, p.X.Max = left/1.1, right*math.Pow(right/left, 0.36)
 	if err := p.Save(vg.Points(560), vg.Points(340), path+".svg"); err != nil {
 		return fmt.Errorf("drawing %s: %w", filepath.Base(path), err)
 	}

@@ -94,6 +94,9 @@ func (r *Report) markdown(withCharts bool) string {
 	if len(r.Missing) > 0 {
 		line("Not installed, and so not measured: %s.", strings.Join(r.Missing, ", "))
 	}
+	if withCharts {
+		line("Beside this: [what it costs to close what was inherited](sweep.md), and [a JVM that executes commands](jvm.md).")
+	}
 	line("Compare within a table, not between machines. Ratios are to %s; in brackets the 95 %% bootstrap interval.", referenceName)
 
 	if len(r.Startup) > 0 {
