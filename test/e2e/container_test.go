@@ -354,8 +354,8 @@ type aProcess struct {
 	pid, parent    int
 	group, session int
 	foreground     int
-	state              byte
-	started            uint64
+	state          byte
+	started        uint64
 }
 
 func readProcess(pid int) (p aProcess, err error) {
