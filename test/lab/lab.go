@@ -42,6 +42,7 @@ type scenario struct {
 
 var hostScenarios = []scenario{
 	{"core", true, (*lab).core},
+	{"bare", false, (*lab).bare},
 	{"programs", true, (*lab).programs},
 	{"native", false, (*lab).native},
 	{"gvisor", false, (*lab).gvisor},
@@ -332,6 +333,47 @@ func (l *lab) core() error {
 		}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// bare boots machines whose kernel starts fdinit itself: nothing is mounted, there is no
+// /dev/null and no environment worth the name. What the kernel says when process 1 ends
+// must be the workload's status.
+func (l *lab) bare() error {
+	cases := []struct {
+		what   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"the workload's exit status", []string{plan.Guest, "exit", "42"}, 42, ""},
+		{"success", []string{"--", plan.Guest, "exit", "0"}, 0, ""},
+		{"a command that is not there", []string{"/no/such/program"}, 127, "fdinit: exec /no/such/program"},
+		{"an option that is not there", []string{"--no-such-option", plan.Guest, "exit", "0"}, 125, "--no-such-option"},
+	}
+	for _, k := range l.kernels {
+		o := outcome{Scenario: "bare"}
+		for _, c := range cases {
+			r, err := l.boot(boot{scenario: "bare", kernel: k, init: plan.Init, args: c.args, memory: 512, bound: 5 * time.Minute})
+			if r == nil {
+				return err
+			}
+			t := tap.Test{Name: "bare: " + c.what, OK: true}
+			switch {
+			case err != nil:
+				t.OK, t.Problem = false, err.Error()
+			case r.Status != c.status:
+				t.OK, t.Problem = false, fmt.Sprintf("exit status %d instead of %d:\n%s", r.Status, c.status, lastLines(r.Console, 10))
+			case !strings.Contains(r.Console, c.says):
+				t.OK, t.Problem = false, fmt.Sprintf("no word of %q:\n%s", c.says, lastLines(r.Console, 10))
+			}
+			fmt.Println(t.Name, t.OK)
+			o.Tests = append(o.Tests, t)
+			o.Seconds += r.Wall.Seconds()
+		}
+		o.Where = l.releases[k]
+		l.outcomes = append(l.outcomes, o)
 	}
 	return nil
 }

@@ -31,18 +31,6 @@ func (l *lab) programs() {
 	}
 }
 
-// The columns of the table.
-const (
-	columnVersion = "version"
-	columnReads   = "reads"
-	columnSane    = "1024:1024"
-	columnProbe   = "2^22:2^22"
-	columnBefore  = "2^30, no init"
-	columnWhole   = "to its end"
-	columnAuto    = "2^30, fdinit"
-	columnAsked   = "2^30, fdinit --nofile=1024:1024"
-)
-
 func (l *lab) program(p *programs.Program) error {
 	measure := func(limit uint64, under []string, bound time.Duration) (programs.Result, error) {
 		return p.Run(container.Spec{Limit: &container.Limit{Soft: limit, Hard: limit}, Env: environment}, "/", under, bound)
@@ -53,8 +41,8 @@ func (l *lab) program(p *programs.Program) error {
 	show := func(column string, r programs.Result) {
 		cell(column, p.Describe(r), r.Took.Seconds(), "s")
 	}
-	cell(columnVersion, p.Package+" "+l.plan.Versions[p.Package], 0, "")
-	cell(columnReads, p.Reads, 0, "")
+	cell(programs.ColumnVersion, p.Package+" "+l.plan.Versions[p.Package], 0, "")
+	cell(programs.ColumnReads, p.Reads, 0, "")
 
 	sane, err := measure(1024, nil, enough)
 	if err != nil {
@@ -63,32 +51,32 @@ func (l *lab) program(p *programs.Program) error {
 	if sane.Died != "" || sane.CutOff {
 		return fmt.Errorf("does not even work with a limit of 1024: %s", p.Describe(sane))
 	}
-	show(columnSane, sane)
+	show(programs.ColumnSane, sane)
 	probe, err := measure(probeLimit, nil, enough)
 	if err != nil {
 		return err
 	}
-	show(columnProbe, probe)
+	show(programs.ColumnProbe, probe)
 	before, err := measure(plan.Infinity, nil, cutOff)
 	if err != nil {
 		return err
 	}
-	show(columnBefore, before)
+	show(programs.ColumnBefore, before)
 	if before.CutOff && probe.Died == "" && !probe.CutOff {
 		each := float64(probe.Took-sane.Took) / (probeLimit - 1024)
 		whole := sane.Took + time.Duration(each*plan.Infinity)
-		cell(columnWhole, programs.Seconds(whole), whole.Seconds(), "s")
+		cell(programs.ColumnWhole, programs.Seconds(whole), whole.Seconds(), "s")
 	}
 	auto, err := measure(plan.Infinity, []string{plan.Init}, enough)
 	if err != nil {
 		return err
 	}
-	show(columnAuto, auto)
+	show(programs.ColumnAuto, auto)
 	asked, err := measure(plan.Infinity, []string{plan.Init, "--nofile=1024:1024"}, enough)
 	if err != nil {
 		return err
 	}
-	show(columnAsked, asked)
+	show(programs.ColumnAsked, asked)
 
 	return all(
 		want("it suffers without fdinit", before.CutOff || before.Died != "" || before.Resident > 4*sane.Resident || before.Virtual > 4*sane.Virtual, true),

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/fdinit/fdinit/test/lab/internal/container"
@@ -23,8 +22,6 @@ type sweepLoad struct {
 	spec container.Spec
 	// beyond is whether some of it is out of poll's reach, by design.
 	beyond bool
-	// repeat is how often it is measured: what is short needs a median.
-	repeat int
 }
 
 // sweepStrategy is a way to sweep, forced by taking the better ones away.
@@ -38,13 +35,13 @@ type sweepStrategy struct {
 var infinity = container.Limit{Soft: plan.Infinity, Hard: plan.Infinity}
 
 var sweepLoads = []sweepLoad{
-	{"nothing open", container.Spec{Limit: &infinity}, false, 9},
-	{"1,000 open", container.Spec{Limit: &infinity, Open: 1000}, false, 9},
-	{"1,000 open, then soft limit lowered to 64", container.Spec{Limit: &infinity, Open: 1000, Lower: &container.Limit{Soft: 64, Hard: plan.Infinity}}, false, 3},
-	{"100,000 open", container.Spec{Limit: &infinity, Open: 100000}, false, 1},
-	{"1,000,000 open", container.Spec{Limit: &infinity, Open: 1000000}, false, 1},
-	{"1,000,000 open, then soft limit lowered to 1024", container.Spec{Limit: &infinity, Open: 1000000, Lower: &container.Limit{Soft: 1024, Hard: plan.Infinity}}, false, 1},
-	{"one open at 50,000,000", container.Spec{Limit: &infinity, OpenAt: []int{high}}, true, 1},
+	{"nothing open", container.Spec{Limit: &infinity}, false},
+	{"1,000 open", container.Spec{Limit: &infinity, Open: 1000}, false},
+	{"1,000 open, then soft limit lowered to 64", container.Spec{Limit: &infinity, Open: 1000, Lower: &container.Limit{Soft: 64, Hard: plan.Infinity}}, false},
+	{"100,000 open", container.Spec{Limit: &infinity, Open: 100000}, false},
+	{"1,000,000 open", container.Spec{Limit: &infinity, Open: 1000000}, false},
+	{"1,000,000 open, then soft limit lowered to 1024", container.Spec{Limit: &infinity, Open: 1000000, Lower: &container.Limit{Soft: 1024, Hard: plan.Infinity}}, false},
+	{"one open at 50,000,000", container.Spec{Limit: &infinity, OpenAt: []int{high}}, true},
 }
 
 var closeRange = []uint32{unix.SYS_CLOSE_RANGE}
@@ -85,27 +82,23 @@ func (l *lab) sweep() {
 // inherited measures how long the workload takes without an init, and makes sure that
 // the descriptors do reach it. Not by listing them: see tooLong.
 func (l *lab) inherited(load sweepLoad) (time.Duration, error) {
-	var times []time.Duration
-	for range load.repeat {
-		s, err := watch(load.spec, nil, func(init, _ int) error {
-			expect := load.spec.OpenAt
-			if n := load.spec.Open; n > 0 {
-				// The stage has descriptors of its own among the lowest.
-				expect = []int{n / 2, n + 2}
-			}
-			for _, fd := range expect {
-				if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", init, fd)); err != nil {
-					return fmt.Errorf("descriptor %d is not inherited: %w", fd, err)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return 0, err
+	s, err := watch(load.spec, nil, func(init, _ int) error {
+		expect := load.spec.OpenAt
+		if n := load.spec.Open; n > 0 {
+			// The stage has descriptors of its own among the lowest.
+			expect = []int{n / 2, n + 2}
 		}
-		times = append(times, s.Ready)
+		for _, fd := range expect {
+			if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", init, fd)); err != nil {
+				return fmt.Errorf("descriptor %d is not inherited: %w", fd, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
 	}
-	return median(times), nil
+	return s.Ready, nil
 }
 
 func (l *lab) sweepOne(load sweepLoad, strategy sweepStrategy, bare time.Duration) error {
@@ -115,26 +108,14 @@ func (l *lab) sweepOne(load sweepLoad, strategy sweepStrategy, bare time.Duratio
 	if load.beyond && strategy.noProc {
 		left = fmt.Sprint(high)
 	}
-	var times []time.Duration
-	for range load.repeat {
-		s, err := watch(spec, []string{}, nil)
-		if err == nil && s.Output != "" {
-			err = errors.New(s.Output)
-		}
-		if err == nil {
-			err = all(
-				want("the workload's descriptors", s.Workload.extra(), left),
-				// What fdinit cannot see it cannot drop either.
-				want("process 1's descriptors", s.Init.extra(), left),
-				want("the workload's limit", s.Workload.Limit.Soft, min(s.Init.Limit.Soft, plan.AutoSoft)),
-			)
-		}
-		if err != nil {
-			return err
-		}
-		times = append(times, s.Ready)
+	s, err := watch(spec, []string{}, nil)
+	if err == nil && s.Output != "" {
+		err = errors.New(s.Output)
 	}
-	took := max(0, median(times)-bare)
+	if err != nil {
+		return err
+	}
+	took := max(0, s.Ready-bare)
 	f := tap.Fact{Table: "sweep", Row: load.name, Column: strategy.name, Text: programs.Seconds(took), Value: took.Seconds(), Unit: "s"}
 	if took < time.Millisecond {
 		// What is left is noise.
@@ -144,10 +125,10 @@ func (l *lab) sweepOne(load sweepLoad, strategy sweepStrategy, bare time.Duratio
 		f.Text += ", which stays open"
 	}
 	l.Fact(f)
-	return nil
-}
-
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
+	return all(
+		want("the workload's descriptors", s.Workload.extra(), left),
+		// What fdinit cannot see it cannot drop either.
+		want("process 1's descriptors", s.Init.extra(), left),
+		want("the workload's limit", s.Workload.Limit.Soft, min(s.Init.Limit.Soft, plan.AutoSoft)),
+	)
 }

@@ -23,7 +23,10 @@ func RunStage() {
 	var spec Spec
 	err := json.Unmarshal([]byte(os.Args[1]), &spec)
 	if err == nil {
-		unix.CloseOnExec(reportFD)
+		// The report, and whatever the lab itself was started with.
+		for fd := reportFD; fd < 1024; fd++ {
+			unix.CloseOnExec(fd)
+		}
 		err = Exec(&spec, func(r []byte) { unix.Write(reportFD, r) })
 	}
 	failed, _ := json.Marshal(report{Err: err.Error()})

@@ -53,6 +53,21 @@ func inBackground(start, sign string) []string {
 	return []string{"/bin/sh", "-c", start + "; until test -s " + sign + "; do sleep 0.05; done"}
 }
 
+// The columns of the report's table.
+const (
+	ColumnVersion = "package"
+	ColumnReads   = "goes by"
+	ColumnSane    = "1024"
+	ColumnProbe   = "2^22"
+	ColumnBefore  = "2^30"
+	ColumnWhole   = "to its end"
+	ColumnAuto    = "2^30, fdinit"
+	ColumnAsked   = "2^30, fdinit --nofile=1024:1024"
+)
+
+// Columns is their order.
+var Columns = []string{ColumnVersion, ColumnReads, ColumnSane, ColumnProbe, ColumnBefore, ColumnWhole, ColumnAuto, ColumnAsked}
+
 // All are the programs, in the order of the report.
 var All = []Program{
 	{
@@ -101,7 +116,7 @@ var All = []Program{
 	},
 	{
 		Name: "rpm --root without /proc, one scriptlet", Package: "rpm", Suffers: Time, Reads: "hard",
-		Argv:  []string{"/usr/bin/rpm", "--root", "/srv/lab-root", "--install", "--nodeps", "--nosignature", "/srv/lab.rpm"},
+		Argv:  []string{"/usr/bin/rpm", "--root", "/srv/lab-root", "--dbpath", "/var/lib/rpm", "--install", "--nodeps", "--nosignature", "/srv/lab.rpm"},
 		Setup: rpmRoot,
 	},
 	{
