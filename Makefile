@@ -8,6 +8,7 @@ TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 FUZZTIME ?= 30s
 TESTFLAGS ?=
 LABFLAGS ?=
+BENCHFLAGS ?=
 
 # The same flags give the same bytes on any machine. GOAMD64=v1 is what the freestanding
 # rule test has checked.
@@ -17,7 +18,7 @@ BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 $(GO) build -trimp
 # Modules of tests and tools, beside the binary's own.
 MODULES := $(patsubst %/go.mod,%,$(filter-out tools/go.mod,$(wildcard */go.mod */*/go.mod)))
 
-.PHONY: help build demo test unit e2e compat engines lab emulated reproducible fuzz bench bench-check format lint tidy clean
+.PHONY: help build demo test unit e2e compat engines lab emulated reproducible fuzz hostile chaos bench bench-sweep bench-jvm bench-check format lint tidy clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -74,6 +75,18 @@ fuzz: ## run every fuzz test for FUZZTIME (30s)
 
 bench: build ## measure side by side with the other inits (installs nothing)
 	cd bench && $(GO) run . -fdinit ../bin/fdinit -out ../docs/bench
+
+bench-sweep: ## measure what each way to close descriptors costs (BENCHFLAGS=-quick)
+	cd bench && $(GO) run . -only=sweep -out ../docs/bench $(BENCHFLAGS)
+
+bench-jvm: build ## repeat gcj's test on a JVM (apt: default-jdk-headless strace; BENCHFLAGS=-quick)
+	cd bench && $(GO) run . -only=jvm -fdinit ../bin/fdinit -out ../docs/bench $(BENCHFLAGS)
+
+hostile: build ## run in hostile conditions
+	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./...
+
+chaos: build ## twenty minutes of random forks, signals, stops and exits against a model
+	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 40m -run Chaos -v . -chaos 20m
 
 bench-check: build ## check that the ratios that the README claims still hold
 	cd bench && $(GO) run . -fdinit ../bin/fdinit -check claims.json
