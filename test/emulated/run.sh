@@ -27,6 +27,7 @@ expect() {
 expect 0 'fdinit version' "$qemu" "$fdinit" --version
 expect 0 'Usage: fdinit' "$qemu" "$fdinit" --help
 expect 125 'unknown option "-x"' "$qemu" "$fdinit" -x
+expect 0 'started true' "$qemu" "$fdinit" --log=info true
 expect 3 '' "$qemu" "$fdinit" sh -c 'exit 3'
 expect 126 '' "$qemu" "$fdinit" sh -c 'exit 126'
 expect 127 '' "$qemu" "$fdinit" sh -c 'exit 127'
