@@ -18,7 +18,7 @@ BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 $(GO) build -trimp
 # Modules of tests and tools, beside the binary's own.
 MODULES := $(patsubst %/go.mod,%,$(filter-out tools/go.mod,$(wildcard */go.mod */*/go.mod)))
 
-.PHONY: help build demo test unit e2e compat engines lab emulated reproducible fuzz hostile chaos bench bench-sweep bench-jvm bench-check format lint tidy clean
+.PHONY: help build demo test unit e2e compat engines lab emulated reproducible fuzz hostile chaos bench bench-sweep bench-jvm bench-tests lab-tests bench-check format lint tidy clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -87,6 +87,12 @@ hostile: build ## run in hostile conditions
 
 chaos: build ## twenty minutes of random forks, signals, stops and exits against a model
 	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 40m -run Chaos -v . -chaos 20m
+
+bench-tests: ## test the benchmark itself (apt: default-jdk-headless strace)
+	cd bench && $(GO) test -count=1 $(TESTFLAGS) ./...
+
+lab-tests: ## test the lab itself
+	cd test/lab && $(GO) test -count=1 $(TESTFLAGS) ./...
 
 bench-check: build ## check that the ratios that the README claims still hold
 	cd bench && $(GO) run . -fdinit ../bin/fdinit -check claims.json
