@@ -14,9 +14,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/fdinit/fdinit/test/lab/internal/container"
 )
@@ -105,6 +107,13 @@ func run() error {
 		return err
 	}
 	defer l.close()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		l.close()
+		os.Exit(130)
+	}()
 	for _, s := range hostScenarios {
 		if !l.wants(s.name) {
 			continue

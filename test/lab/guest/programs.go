@@ -17,7 +17,7 @@ const probeLimit = 1 << 22
 // The bounds are in the machine's time: see package vm. What suffers is not ready long
 // before the first, and the second is far more than anything else takes.
 const (
-	cutOff = 5 * time.Second
+	cutOff = 3 * time.Second
 	enough = 10 * time.Minute
 )
 
@@ -32,8 +32,22 @@ func (l *lab) programs() {
 }
 
 func (l *lab) program(p *programs.Program) error {
-	measure := func(limit uint64, under []string, bound time.Duration) (programs.Result, error) {
-		return p.Run(container.Spec{Limit: &container.Limit{Soft: limit, Hard: limit}, Env: environment}, "/", under, bound)
+	// The best of three where that costs nothing: the kernel may still be clearing up
+	// after the one before.
+	measure := func(limit uint64, under []string, bound time.Duration) (best programs.Result, err error) {
+		for i := range 3 {
+			r, err := p.Run(container.Spec{Limit: &container.Limit{Soft: limit, Hard: limit}, Env: environment}, "/", under, bound)
+			if err != nil {
+				return r, err
+			}
+			if i == 0 || r.Took < best.Took {
+				best = r
+			}
+			if r.Took > time.Second || r.Died != "" {
+				break
+			}
+		}
+		return best, nil
 	}
 	cell := func(column, text string, value float64, unit string) {
 		l.Fact(tap.Fact{Table: "programs", Row: p.Name, Column: column, Text: text, Value: value, Unit: unit})

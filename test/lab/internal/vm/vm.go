@@ -18,8 +18,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fdinit/fdinit/test/lab/internal/tap"
@@ -83,11 +85,16 @@ func Boot(m Machine) (*Result, error) {
 	}
 	cmd := exec.CommandContext(ctx, Emulator, args...)
 	cmd.WaitDelay = time.Second
+	// It must not outlive a lab that is killed.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	reader, writer := io.Pipe()
 	cmd.Stdout = writer
 	start := time.Now()
+	// The signal comes when the thread ends that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
