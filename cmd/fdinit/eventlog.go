@@ -33,6 +33,7 @@ func writeLog(o freestanding.Outcome) int {
 	if o.Command < len(os.Args) {
 		command = os.Args[o.Command]
 	}
+	unix.SetNonblock(o.Handover.LogInput, false) // no use for the runtime's poller
 	input := os.NewFile(uintptr(o.Handover.LogInput), "events")
 	err := logEvents(input, os.Stderr, o.Log, o.Handover.Init, command)
 	if err != nil {

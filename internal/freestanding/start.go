@@ -74,8 +74,9 @@ func start(sp unsafe.Pointer) {
 	o := &process.outcome
 	o.Entered = true
 	if errno != 0 {
-		o.Handover = reaper.Handover{Stage: reaper.BlockSignals, Errno: errno}
-		return
+		// The Go runtime faults if it cannot do this.
+		reaper.ExplainPlainly(reaper.Handover{Stage: reaper.BlockSignals, Errno: errno}, "")
+		sys.Exit(config.StatusFailed)
 	}
 	args, env := sys.StackVectors(sp)
 	var c config.Config

@@ -22,6 +22,17 @@ const (
 // children that are reaped and told of.
 const loggerEnd = sys.Signal(33)
 
+// forkAside makes a copy of the init that is not among the children it tells of.
+// qemu-user knows no other end than CHLD (EINVAL): there the copy is, and reap must
+// know it.
+func forkAside() (pid int, errno sys.Errno) {
+	pid, errno = sys.Fork(loggerEnd)
+	if errno == unix.EINVAL {
+		pid, errno = sys.Fork(sigchld)
+	}
+	return pid, errno
+}
+
 // startLog starts the process that writes the log. In that process, which is to become
 // hosted, and on failure it returns false.
 func (s *Supervisor) startLog() bool {
@@ -30,7 +41,7 @@ func (s *Supervisor) startLog() bool {
 		s.fail(StartLog, errno)
 		return false
 	}
-	pid, errno := sys.Fork(loggerEnd)
+	pid, errno := forkAside()
 	switch {
 	case errno != 0:
 		s.fail(StartLog, errno)
@@ -65,7 +76,7 @@ func (s *Supervisor) warnOnce(e events.Event) bool {
 	}
 	switch s.config.Dialect {
 	case config.Native:
-		if sys.Errno(e.Errno) != unix.EPERM {
+		if sys.Errno(e.Errno) == unix.ESRCH {
 			return false
 		}
 	case config.Tini:
@@ -76,7 +87,7 @@ func (s *Supervisor) warnOnce(e events.Event) bool {
 		return false
 	}
 	s.warned = true
-	pid, errno := sys.Fork(loggerEnd)
+	pid, errno := forkAside()
 	if errno != 0 {
 		return false
 	}
@@ -102,18 +113,16 @@ func (s *Supervisor) finishLog(status int) {
 		return
 	}
 	const retry = 10e6
-	var info sys.SignalInfo
-	deadline := sys.Now() + logPatience
+	left := int64(logPatience)
 	if s.log.Enabled() {
-		for !s.log.Write(events.Event{Kind: events.Ending, Code: int32(status)}) && sys.Now() < deadline {
+		var info sys.SignalInfo
+		for !s.log.Write(events.Event{Kind: events.Ending, Code: int32(status)}) && left > 0 {
 			sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, retry) // a pause, more or less
+			left -= retry
 		}
 		s.closeLog()
 	}
-	left := deadline - sys.Now()
-	if left > 0 && left <= logPatience { // the clock may be set meanwhile
-		sys.WaitSignalFor(sys.SetOf(loggerEnd), &info, left)
-	}
+	await(s.logger, left)
 }
 
 // loggerEnded tells whether a signal reports the logger's end, and if so lets it go.

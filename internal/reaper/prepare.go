@@ -11,6 +11,7 @@ import (
 
 const (
 	stdin   = 0
+	stderr  = 2
 	sigchld = sys.Signal(unix.SIGCHLD)
 )
 
@@ -34,6 +35,10 @@ type Supervisor struct {
 	// up.
 	handOver sys.SignalSet
 
+	// recent are the signals taken in the last turns, for next.
+	recent sys.SignalSet
+	turns  int
+
 	limits   rlimit.Changes
 	handover Handover
 
@@ -54,6 +59,7 @@ func Run(c *config.Config, args, env sys.Vector, inherited sys.SignalSet) Handov
 	if s.handover.Stage < WriteLog {
 		s.handover.Status = s.status()
 		s.finishLog(s.handover.Status)
+		s.explain()
 	}
 	forgetSignals()
 	return s.handover

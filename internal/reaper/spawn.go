@@ -59,7 +59,9 @@ func child(s *Supervisor) {
 	case config.InOwnGroup:
 		s.takeForeground(pid)
 	case config.InOwnSession:
-		sys.NewSession()
+		if sys.NewSession() != 0 {
+			s.config.Scope = config.ToProcess
+		}
 		errno := sys.TakeTerminal(stdin)
 		s.log.Write(events.Event{Kind: events.SessionStarted, Pid: int32(pid), Errno: int16(errno)})
 	}
@@ -97,7 +99,10 @@ func (s *Supervisor) takeForeground(pid int) {
 	}
 	foreground, errno := sys.ForegroundGroup(terminal)
 	mine := errno == 0 && foreground == sys.Getpgrp()
-	sys.NewProcessGroup()
+	if sys.NewProcessGroup() != 0 { // a filter's: there is no group then to send signals to
+		s.config.Scope = config.ToProcess
+		mine = false
+	}
 	if mine {
 		errno = sys.SetForegroundGroup(terminal, pid)
 	}

@@ -19,7 +19,7 @@ const stopSignals = sys.SignalSet(1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<
 func (s *Supervisor) supervise() {
 	var info sys.SignalInfo
 	for s.handover.Stage == NoStage {
-		sig, errno := sys.WaitSignal(sys.AllSignals, &info)
+		sig, errno := s.next(&info)
 		switch {
 		case errno == unix.EINTR: // by a debugger or a freezer: no handler is installed
 		case errno != 0:
@@ -37,6 +37,26 @@ func (s *Supervisor) supervise() {
 			s.log.Write(events.Event{Kind: events.Ignored, Signal: sig})
 		}
 	}
+}
+
+// fairEvery is after how many signals those that were not among them come first.
+const fairEvery = 32
+
+// next takes the next signal. The kernel hands out the lowest number first, so that who
+// sends HUP without a pause would hide TERM and CHLD for ever.
+func (s *Supervisor) next(info *sys.SignalInfo) (sys.Signal, sys.Errno) {
+	if s.turns++; s.turns > fairEvery {
+		others := sys.AllSignals &^ s.recent
+		s.turns, s.recent = 0, 0
+		if sig, errno := sys.WaitSignalFor(others, info, 0); errno == 0 {
+			return sig, 0
+		}
+	}
+	sig, errno := sys.WaitSignal(sys.AllSignals, info)
+	if errno == 0 {
+		s.recent |= sys.SetOf(sig)
+	}
+	return sig, errno
 }
 
 func received(sig sys.Signal, info *sys.SignalInfo) events.Event {
@@ -61,6 +81,9 @@ func (s *Supervisor) reap() {
 		case pid == s.workload:
 			s.end(status)
 			return
+		case pid == s.logger:
+			s.logger = 0
+			s.closeLog()
 		default:
 			s.log.Write(ended(events.Reaped, pid, status))
 		}
@@ -116,6 +139,8 @@ func (s *Supervisor) reapRest() {
 		case pid == 0:
 			s.log.Write(events.Event{Kind: events.NothingToReap})
 			return
+		case pid == s.logger:
+			s.logger = 0
 		default:
 			s.log.Write(ended(events.Reaped, pid, status))
 		}

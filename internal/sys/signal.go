@@ -27,6 +27,9 @@ const (
 	SentByUser   = 0  // SI_USER: kill(2)
 	SentByQueue  = -1 // SI_QUEUE: sigqueue(3), carries a value
 	SentByKernel = 0x80
+
+	// ChildExited is CLD_EXITED: a child has exited by itself.
+	ChildExited = 1
 )
 
 // SetSignalMask replaces the blocked set and returns the former one.
@@ -44,7 +47,10 @@ type SignalInfo struct {
 	_     int32
 	Pid   int32  // of the sender, where Code tells of one
 	Uid   uint32 // of the sender, where Code tells of one
-	_     [104]byte
+
+	// Status is a child's exit status, where Code is ChildExited.
+	Status int32
+	_      [100]byte
 }
 
 // WaitSignal takes the next pending signal of set, sleeping without a time limit
@@ -125,6 +131,13 @@ func Reap() (pid int, status WaitStatus, errno Errno) {
 func Wait(child int) (status WaitStatus, errno Errno) {
 	_, status, errno = wait4(child, unix.WALL)
 	return status, errno
+}
+
+// WaitNow tells whether one child has ended, and takes it if so, whatever its exit
+// signal is.
+func WaitNow(child int) (status WaitStatus, ended bool, errno Errno) {
+	pid, status, errno := wait4(child, unix.WALL|unix.WNOHANG)
+	return status, pid == child, errno
 }
 
 func wait4(which, flags int) (pid int, status WaitStatus, errno Errno) {

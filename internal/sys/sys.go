@@ -12,16 +12,22 @@ type Errno = unix.Errno
 // Signal is a signal's number, 1 to 64.
 type Signal uint8
 
-// Exit ends the process, all its threads, with the low eight bits of status.
+// Exit ends the process with the low eight bits of status. For a process of one thread,
+// which freestanding code is, exit(2) does the same as exit_group(2), and a filter that
+// refuses both is rather unlikely.
 func Exit(status int) {
 	for {
 		syscall6(unix.SYS_EXIT_GROUP, uintptr(status), 0, 0, 0, 0, 0)
+		syscall6(unix.SYS_EXIT, uintptr(status), 0, 0, 0, 0, 0)
 	}
 }
 
 // Getpid is the process's number in its own PID namespace: 1 for a container's init.
 func Getpid() int {
 	pid := syscall6(unix.SYS_GETPID, 0, 0, 0, 0, 0, 0)
+	if errnoOf(pid) != 0 { // a filter's; for a process of one thread this is the same
+		pid = syscall6(unix.SYS_GETTID, 0, 0, 0, 0, 0, 0)
+	}
 	return int(pid)
 }
 
@@ -71,17 +77,21 @@ func Write(fd int, buf []byte) Errno {
 	return errnoOf(syscall6(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), 0, 0, 0))
 }
 
-// Pipe makes a close-on-exec pipe whose writing end does not block, with room for
-// size bytes if the kernel allows it (unprivileged: fs.pipe-max-size, 1 MiB).
+// Pipe makes a close-on-exec pipe whose ends do not block, with room for size bytes if
+// the kernel allows it (unprivileged: fs.pipe-max-size, 1 MiB).
 func Pipe(size int) (reading, writing int, errno Errno) {
 	var ends [2]int32
-	errno = errnoOf(syscall6(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&ends)), unix.O_CLOEXEC, 0, 0, 0, 0))
+	errno = errnoOf(syscall6(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&ends)), unix.O_CLOEXEC|unix.O_NONBLOCK, 0, 0, 0, 0))
 	if errno != 0 {
 		return -1, -1, errno
 	}
-	syscall6(unix.SYS_FCNTL, uintptr(ends[1]), unix.F_SETFL, unix.O_NONBLOCK, 0, 0, 0)
 	syscall6(unix.SYS_FCNTL, uintptr(ends[1]), unix.F_SETPIPE_SZ, uintptr(size), 0, 0, 0)
 	return int(ends[0]), int(ends[1]), 0
+}
+
+// Duplicate makes the descriptor to another name of fd; what to was before is closed.
+func Duplicate(fd, to int) Errno {
+	return errnoOf(syscall6(unix.SYS_DUP3, uintptr(fd), uintptr(to), 0, 0, 0, 0))
 }
 
 // Now is the real-time clock in nanoseconds since 1970.
