@@ -39,17 +39,23 @@ func (s *Supervisor) supervise() {
 	}
 }
 
-// fairEvery is after how many signals those that were not among them come first.
-const fairEvery = 32
+const (
+	// fairEvery is after how many signals those that were not among them come first.
+	fairEvery = 32
+
+	standardSignals = sys.SignalSet(1<<31 - 1) // unlike real-time ones they have no order
+)
 
 // next takes the next signal. The kernel hands out the lowest number first, so that who
 // sends HUP without a pause would hide TERM and CHLD for ever.
 func (s *Supervisor) next(info *sys.SignalInfo) (sys.Signal, sys.Errno) {
 	if s.turns++; s.turns > fairEvery {
-		others := sys.AllSignals &^ s.recent
+		recent := s.recent
 		s.turns, s.recent = 0, 0
-		if sig, errno := sys.WaitSignalFor(others, info, 0); errno == 0 {
-			return sig, 0
+		if recent&^standardSignals == 0 {
+			if sig, errno := sys.WaitSignalFor(^recent, info, 0); errno == 0 {
+				return sig, 0
+			}
 		}
 	}
 	sig, errno := sys.WaitSignal(sys.AllSignals, info)
