@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/fdinit/fdinit/internal/config"
@@ -10,10 +9,7 @@ import (
 )
 
 // catatonitVoice speaks catatonit's dialect.
-type catatonitVoice struct {
-	argv0 string
-	pid   int
-}
+type catatonitVoice struct{ argv0 string }
 
 const catatonitUsage = "usage: catatonit [-ghLPV] [--] <progname> [<arguments>...]"
 
@@ -31,7 +27,7 @@ options:
   -V   print the version (also --version)
 
 This is fdinit under catatonit's name. FDINIT_NOFILE, FDINIT_RLIMIT,
-FDINIT_KEEP_FDS and others count here, too: see fdinit --help.
+FDINIT_KEEP_FDS and FDINIT_LOG count here, too: see fdinit --help.
 `)
 	return 0
 }
@@ -43,28 +39,28 @@ func (v catatonitVoice) version() int {
 
 func (v catatonitVoice) license() int { return printLicense() }
 
-func (v catatonitVoice) error(out io.Writer, pid int, message string) {
-	fmt.Fprintf(out, "ERROR (catatonit:%d): %s\n", pid, message)
+func (v catatonitVoice) complain(pid int, message string) {
+	fmt.Fprintf(os.Stderr, "ERROR (catatonit:%d): %s\n", pid, message)
 }
 
 func (v catatonitVoice) refuse(p config.Problem) int {
 	switch {
 	case p.Code == config.ReservedVariable:
-		v.error(os.Stderr, os.Getpid(), "CATATONIT_LOG is reserved for future use")
+		v.complain(os.Getpid(), "CATATONIT_LOG is reserved for future use")
 		return 1
 	case isVariableProblem(p):
 		return nativeVoice{}.refuse(p)
 	case isOptionProblem(p):
 		fmt.Fprintln(os.Stderr, getoptComplaint(v.argv0, p, catatonitLongOptions))
 	default:
-		v.error(os.Stderr, os.Getpid(), "missing program name")
+		v.complain(os.Getpid(), "missing program name")
 	}
 	fmt.Fprintln(os.Stderr, catatonitUsage)
 	return 1
 }
 
 func (v catatonitVoice) execFailed(h reaper.Handover, command []string) int {
-	v.error(os.Stderr, h.Child, "failed to exec pid1: "+sentence(h.Errno.Error()))
+	v.complain(h.Child, "failed to exec pid1: "+sentence(h.Errno.Error()))
 	explainMore(h, command)
 	return h.Status
 }

@@ -34,7 +34,7 @@ Options:
 Environment variables:
    DUMB_INIT_DEBUG=1    the same as --verbose.
    DUMB_INIT_SETSID=0   the same as --single-child.
-   FDINIT_NOFILE, FDINIT_RLIMIT, FDINIT_KEEP_FDS, …: see fdinit --help.
+   FDINIT_NOFILE, FDINIT_RLIMIT, FDINIT_KEEP_FDS, FDINIT_LOG: see fdinit --help.
 `, v.argv0, dumbInitVersion())
 	return 0
 }

@@ -98,7 +98,7 @@ func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command st
 				Warnf("%d events were dropped because the log was not read fast enough", e.Dropped)
 		}
 		switch {
-		case peer == nil && events.Of(e.Kind) <= how.Level:
+		case peer == nil && events.LevelOf(e.Kind) <= how.Level:
 			writeEvent(log, e, command)
 		case peer != nil:
 			for _, line := range peer.lines(e) {
@@ -119,7 +119,7 @@ func writeEvent(log *logrus.Logger, e events.Event, command string) {
 		entry = entry.WithTime(time.Unix(0, e.Time))
 	}
 	level := logrus.DebugLevel
-	switch events.Of(e.Kind) {
+	switch events.LevelOf(e.Kind) {
 	case events.Warn:
 		level = logrus.WarnLevel
 	case events.Info:

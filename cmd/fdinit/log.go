@@ -7,9 +7,17 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
+// complaintsInJSON is set by main if the log is asked for in JSON: whoever parses it
+// wants to parse what went wrong, too.
+var complaintsInJSON bool
+
 // complain writes a message to stderr.
 func complain(message string) {
-	newLogger(os.Stderr).Error(message)
+	log := newLogger(os.Stderr)
+	if complaintsInJSON {
+		log.SetFormatter(jsonFormatter())
+	}
+	log.Error(message)
 }
 
 // newLogger makes a logger for people, at every level.

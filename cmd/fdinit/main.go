@@ -30,6 +30,7 @@ func run(o freestanding.Outcome) int {
 		o.Verdict = persona.Parse(sys.VectorOf(os.Args...), sys.VectorOf(os.Environ()...), &c)
 		o.Dialect = c.Dialect
 	}
+	complaintsInJSON = o.Log.JSON
 	v := voiceOf(o)
 	switch o.Verdict.Action {
 	case config.Help:

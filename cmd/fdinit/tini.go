@@ -6,21 +6,19 @@ import (
 	"os"
 
 	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/persona"
 	"github.com/fdinit/fdinit/internal/reaper"
 )
 
 // tiniVoice speaks tini's dialect.
-type tiniVoice struct {
-	argv0 string
-	pid   int
-}
+type tiniVoice struct{ argv0 string }
 
 func tiniVersion() string {
 	return "tini version " + version + "_fdinit" + commitSuffix()
 }
 
 func (v tiniVoice) usage(out io.Writer) {
-	name := base(v.argv0)
+	name := persona.Base(v.argv0)
 	fmt.Fprintf(out, `%[1]s (%[2]s)
 Usage: %[1]s [OPTIONS] PROGRAM -- [ARGS] | --version
 
@@ -43,7 +41,7 @@ Environment variables:
   TINI_SUBREAPER: the same as -s.
   TINI_VERBOSITY: how much is logged (default: 1).
   TINI_KILL_PROCESS_GROUP: the same as -g.
-  FDINIT_NOFILE, FDINIT_RLIMIT, FDINIT_KEEP_FDS, FDINIT_LOG, …: see fdinit --help.
+  FDINIT_NOFILE, FDINIT_RLIMIT, FDINIT_KEEP_FDS, FDINIT_LOG: see fdinit --help.
 
 `, name, tiniVersion())
 }

@@ -16,9 +16,9 @@ Options end at the first word that is not one.
                       saner ones alone; SOFT may be "hard"       [FDINIT_NOFILE]
   --rlimit=NAME=SOFT[:HARD]
                       any limit of setrlimit(2), such as core=0:0 or
-                      memlock=unlimited; without HARD the hard limit stays;
-                      repeatable; the variable takes several, separated by white
-                      space                                      [FDINIT_RLIMIT]
+                      memlock=hard; without HARD the hard limit stays and SOFT is
+                      cut to it; repeatable; the variable takes several, separated
+                      by white space                             [FDINIT_RLIMIT]
   --keep-fds=LIST     file descriptors to pass on to COMMAND besides 0, 1 and 2:
                       3,5-7 or all. Socket activation (LISTEN_FDS) needs no
                       option                                   [FDINIT_KEEP_FDS]
@@ -31,9 +31,11 @@ Options end at the first word that is not one.
                       say on stderr what happens while COMMAND runs; warn, the
                       default, says nothing unless something is wrong
                                                                    [FDINIT_LOG]
-  --log-format=text|json                                    [FDINIT_LOG_FORMAT]
-  --install=PATH      copy fdinit to PATH, for an image without cp, and do nothing
-                      else
+  --log-format=text|json
+                      how that and error messages are written; text is the
+                      default                               [FDINIT_LOG_FORMAT]
+  --install=PATH      copy fdinit to PATH, or into it if it is a directory, for an
+                      image without cp, and do nothing else
   --install-as=NAMES  link other names, such as tini,dumb-init, to that copy
   -h, --help          print this text
   -V, --version       print the version
@@ -41,7 +43,8 @@ Options end at the first word that is not one.
 Called as docker-init, tini, tini-static, dumb-init, catatonit or podman-init,
 fdinit takes that program's options and answers as it does.
 
-The variables in brackets do the same as the options, which win over them.
+Each option but --rlimit may be given once. The variables in brackets do the same
+as the options, which win over them; an empty one is an error.
 Signals and limits may be given by name, with or without SIG or RLIMIT_ and in
 any case, or by number.
 

@@ -8,7 +8,6 @@ import (
 	"github.com/fdinit/fdinit/internal/config"
 	"github.com/fdinit/fdinit/internal/execfail"
 	"github.com/fdinit/fdinit/internal/freestanding"
-	"github.com/fdinit/fdinit/internal/persona"
 	"github.com/fdinit/fdinit/internal/reaper"
 )
 
@@ -28,11 +27,11 @@ func voiceOf(o freestanding.Outcome) voice {
 	}
 	switch o.Dialect {
 	case config.Tini:
-		return tiniVoice{argv0, o.Handover.Init}
+		return tiniVoice{argv0}
 	case config.DumbInit:
 		return dumbInitVoice{argv0}
 	case config.Catatonit:
-		return catatonitVoice{argv0, o.Handover.Init}
+		return catatonitVoice{argv0}
 	}
 	return nativeVoice{}
 }
@@ -146,5 +145,3 @@ func sentence(message string) string {
 	}
 	return strings.ToUpper(message[:1]) + message[1:]
 }
-
-var base = persona.Base

@@ -79,8 +79,8 @@ const (
 	Debug
 )
 
-// Of is the level from which on a kind is of interest in fdinit's own dialect.
-func Of(k Kind) Level {
+// LevelOf is the level from which on a kind is of interest in fdinit's own dialect.
+func LevelOf(k Kind) Level {
 	switch k {
 	case ForwardFailed:
 		return Warn

@@ -271,7 +271,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("kind %d is called %q", k, name)
 		}
 		seen[name] = true
-		if level := Of(k); level > Debug {
+		if level := LevelOf(k); level > Debug {
 			t.Errorf("%v is of level %d", k, level)
 		}
 	}
@@ -279,8 +279,8 @@ func TestKinds(t *testing.T) {
 		if name := Kind(k).String(); name == "" || seen[name] {
 			t.Errorf("kind %d, which does not exist, is called %q", k, name)
 		}
-		if Of(Kind(k)) != Debug {
-			t.Errorf("kind %d, which does not exist, is of level %d", k, Of(Kind(k)))
+		if LevelOf(Kind(k)) != Debug {
+			t.Errorf("kind %d, which does not exist, is of level %d", k, LevelOf(Kind(k)))
 		}
 	}
 }
@@ -308,7 +308,7 @@ func FuzzReader(f *testing.F) {
 			t.Fatalf("%v, want %v", err, want)
 		}
 		for _, e := range got {
-			_, _, _ = e.Kind.String(), Of(e.Kind), e.Status().ExitStatus()
+			_, _, _ = e.Kind.String(), LevelOf(e.Kind), e.Status().ExitStatus()
 		}
 	})
 }

@@ -31,9 +31,9 @@ type Supervisor struct {
 	logInput int  // the end of the pipe that it reads
 	warned   bool // the one warning without a log was given
 
-	// handOver are the signals that the kernel sends once because the terminal was given
+	// fromTerminal are the signals that the kernel sends once because the terminal was given
 	// up.
-	handOver sys.SignalSet
+	fromTerminal sys.SignalSet
 
 	// recent are the signals taken in the last turns, for next.
 	recent sys.SignalSet
@@ -171,7 +171,7 @@ func (s *Supervisor) releaseTerminal() {
 	e := events.Event{Kind: events.TerminalDetached, Errno: int16(errno)}
 	if errno == 0 && leader {
 		e.Code = 1
-		s.handOver = sys.SetOf(sys.Signal(unix.SIGHUP)) | sys.SetOf(sys.Signal(unix.SIGCONT))
+		s.fromTerminal = sys.SetOf(sys.Signal(unix.SIGHUP)) | sys.SetOf(sys.Signal(unix.SIGCONT))
 	}
 	s.log.Write(e)
 }

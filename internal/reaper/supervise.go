@@ -31,8 +31,8 @@ func (s *Supervisor) supervise() {
 		case !s.madeHere(sig, &info):
 			s.log.Write(received(sig, &info))
 			s.pass(sig, &info)
-		case s.handOver.Has(sig):
-			s.handOver &^= sys.SetOf(sig)
+		case s.fromTerminal.Has(sig):
+			s.fromTerminal &^= sys.SetOf(sig)
 			s.log.Write(received(sig, &info))
 			s.log.Write(events.Event{Kind: events.Ignored, Signal: sig})
 		}
