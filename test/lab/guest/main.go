@@ -75,6 +75,9 @@ func boot() error {
 	os.MkdirAll("/dev/shm", 0o1777)
 	os.MkdirAll("/dev/pts", 0o755)
 	unix.Mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666")
+	if err := unix.Sethostname([]byte("lab")); err != nil {
+		return fmt.Errorf("hostname: %w", err)
+	}
 	if err := container.SetNrOpen(plan.Infinity); err != nil {
 		return err
 	}

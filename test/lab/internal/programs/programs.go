@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ backend none
 	},
 	{
 		Name: "squid -N", Package: "squid", Suffers: Both, Reads: "soft",
-		Argv: []string{"/usr/sbin/squid", "-N", "-f", "/etc/lab-squid.conf"},
+		Argv: []string{"/usr/sbin/squid", "-N", "-d", "1", "-f", "/etc/lab-squid.conf"},
 		Setup: file("/etc/lab-squid.conf", `http_port 127.0.0.1:10006
 http_access deny all
 visible_hostname lab
@@ -259,7 +260,7 @@ func (p *Program) Run(spec container.Spec, root string, under []string, bound ti
 				if u.Status > 128 {
 					r.Died = fmt.Sprintf("killed by signal %d", u.Status-128)
 				}
-				if said := lastLine(c.Output()); said != "" {
+				if said := reason(c.Output()); said != "" {
 					r.Died += ": " + said
 				}
 			}
@@ -273,14 +274,24 @@ func (p *Program) Run(spec container.Spec, root string, under []string, bound ti
 	}
 }
 
-// lastLine keeps a message short.
-func lastLine(s string) string {
-	lines := strings.Split(s, "\n")
-	last := strings.TrimSpace(lines[len(lines)-1])
-	if len(last) > 120 {
-		last = last[:120] + "…"
+// complaint looks like the line of a program's output that says what is wrong.
+var complaint = regexp.MustCompile(`(?i)alert|fatal|memory|alloc|assert`)
+
+// reason is that line, or the last one, not too long.
+func reason(output string) string {
+	lines := strings.Split(output, "\n")
+	said := lines[len(lines)-1]
+	for _, line := range lines {
+		if complaint.MatchString(line) {
+			said = line
+			break
+		}
 	}
-	return last
+	said = strings.TrimSpace(said)
+	if len(said) > 160 {
+		said = said[:160] + "…"
+	}
+	return said
 }
 
 // sample reads memory and time of a container's processes, without its init.
