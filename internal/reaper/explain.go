@@ -2,6 +2,7 @@ package reaper
 
 import (
 	"github.com/fdinit/fdinit/internal/config"
+	"github.com/fdinit/fdinit/internal/rlimit"
 	"github.com/fdinit/fdinit/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -83,11 +84,14 @@ func await(pid int, nanoseconds int64) (status int, ended bool) {
 
 // explainPlainly says in a line what went wrong, without the Go runtime, and ends.
 func (s *Supervisor) explainPlainly() {
-	command := ""
-	if s.handover.Stage == Exec {
-		command = s.args.String(s.config.Command)
+	what := ""
+	switch s.handover.Stage {
+	case Exec:
+		what = s.args.String(s.config.Command)
+	case SetLimit:
+		what = rlimit.Type(s.handover.Limit.Resource)
 	}
-	ExplainPlainly(s.handover, command)
+	ExplainPlainly(s.handover, what)
 	sys.Exit(s.handover.Status)
 }
 
@@ -99,7 +103,7 @@ var (
 		DeathSignal:  "asking for a parent death signal",
 		StartLog:     "starting the log",
 		Spawn:        "starting a process",
-		SetLimit:     "setting a limit",
+		SetLimit:     "setting ",
 		Exec:         "exec ",
 		WaitSignals:  "waiting for signals, the command was killed",
 		WaitChildren: "waiting for children, the command was killed",
@@ -114,12 +118,12 @@ var (
 	}
 )
 
-// ExplainPlainly writes a line about a failure to stderr. command is the workload's
-// first word if it could not be executed.
-func ExplainPlainly(h Handover, command string) {
+// ExplainPlainly writes a line about a failure to stderr. what is the workload's first
+// word at Exec, and the resource at SetLimit.
+func ExplainPlainly(h Handover, what string) {
 	n := appendScratch(0, "fdinit: ")
 	n = appendScratch(n, plainWords[h.Stage])
-	n = appendScratch(n, command[:min(len(command), len(scratch)/2)])
+	n = appendScratch(n, what[:min(len(what), len(scratch)/2)])
 	if h.Errno != 0 {
 		n = appendScratch(n, ": ")
 		if int(h.Errno) < len(plainErrors) && plainErrors[h.Errno] != "" {
