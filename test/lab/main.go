@@ -49,7 +49,7 @@ func parse() (o options, err error) {
 	flag.StringVar(&only, "only", "", "scenarios to run, separated by commas: "+strings.Join(scenarioNames(), ", "))
 	flag.BoolVar(&o.short, "short", false, "one kernel and the core scenarios, in a few minutes")
 	flag.StringVar(&o.cache, "cache", "", "folder for what was fetched (default: fdinit-lab in the user's cache folder)")
-	flag.StringVar(&o.out, "out", "", "folder for lab.md and lab.json (default: none if -short or -only is given, else the project's docs)")
+	flag.StringVar(&o.out, "out", "", "folder for lab.md and lab.json, where parts of a run replace those of an earlier one (default: the project's docs for a whole run, else none)")
 	flag.StringVar(&o.accelerator, "accel", "tcg", "the emulator's accelerator")
 	flag.StringVar(&o.fdinit, "fdinit", "", "the binary to test (default: one built from the tree)")
 	flag.StringVar(&o.match, "match", "", "regular expression of the tests to run inside of the machines")
@@ -82,7 +82,7 @@ func parse() (o options, err error) {
 		}
 		o.cache = filepath.Join(dir, "fdinit-lab")
 	}
-	if o.out == "" && !o.short && o.only == nil && o.match == "" && !isSet("kernel") {
+	if o.out == "" && !o.partial() {
 		root, err := projectRoot()
 		if err != nil {
 			return o, err
@@ -90,6 +90,11 @@ func parse() (o options, err error) {
 		o.out = filepath.Join(root, "docs")
 	}
 	return o, nil
+}
+
+// partial is whether this is not a whole run.
+func (o *options) partial() bool {
+	return o.short || o.only != nil || o.match != "" || isSet("kernel")
 }
 
 func isSet(name string) (set bool) {

@@ -45,11 +45,9 @@ func (l *lab) write() error {
 	if l.out == "" {
 		return nil
 	}
-	d := document{Version: l.version, Outcomes: l.outcomes, Absent: absents}
-	for _, k := range kernels {
-		if l.releases[k.name] != "" {
-			d.Kernels = append(d.Kernels, release{k.name, l.releases[k.name], k.why})
-		}
+	d := document{Version: l.version, Absent: absents}
+	if err := l.merge(&d); err != nil {
+		return err
 	}
 	encoded, err := json.MarshalIndent(d, "", "\t")
 	if err != nil {
@@ -59,6 +57,41 @@ func (l *lab) write() error {
 		os.WriteFile(filepath.Join(l.out, "lab.json"), append(encoded, '\n'), 0o644),
 		os.WriteFile(filepath.Join(l.out, "lab.md"), []byte(d.markdown()), 0o644),
 	)
+}
+
+// merge puts this run's outcomes in the place of those that an earlier one had of the
+// same: a whole run takes long, and is sometimes done in parts.
+func (l *lab) merge(d *document) error {
+	var old document
+	if b, err := os.ReadFile(filepath.Join(l.out, "lab.json")); err == nil && l.partial() {
+		if err := json.Unmarshal(b, &old); err != nil {
+			return fmt.Errorf("the report of an earlier run: %w", err)
+		}
+	}
+	again := func(o outcome) bool {
+		return slices.ContainsFunc(l.outcomes, func(n outcome) bool { return n.Scenario == o.Scenario && n.Where == o.Where })
+	}
+	d.Outcomes = append(slices.DeleteFunc(old.Outcomes, again), l.outcomes...)
+	for _, k := range kernels {
+		name := l.releases[k.name]
+		if name == "" {
+			for _, r := range old.Kernels {
+				if r.Name == k.name {
+					name = r.Release
+				}
+			}
+		}
+		if name != "" {
+			d.Kernels = append(d.Kernels, release{k.name, name, k.why})
+		}
+	}
+	// In the order of a whole run.
+	rank := func(o outcome) int {
+		where := slices.IndexFunc(d.Kernels, func(r release) bool { return r.Release == o.Where })
+		return 10*slices.Index(scenarioNames(), o.Scenario) + where
+	}
+	slices.SortStableFunc(d.Outcomes, func(x, y outcome) int { return rank(x) - rank(y) })
+	return nil
 }
 
 // table is a table of the report.

@@ -23,7 +23,13 @@ var (
 func (l *lab) e2e() {
 	cmd := exec.Command(plan.E2E+"/e2e.test", "-test.v", "-test.timeout=0", "-test.run="+l.plan.Match)
 	cmd.Dir = plan.E2E + "/test/e2e"
-	cmd.Env = append([]string{"FDINIT_BINARY=" + plan.Init, "TMPDIR=/tmp"}, environment...)
+	// On the root file system itself: some scripts make that read-only, and /tmp is another.
+	const scratch = plan.E2E + "/tmp"
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		l.Test("e2e: the suite starts", err)
+		return
+	}
+	cmd.Env = append([]string{"FDINIT_BINARY=" + plan.Init, "TMPDIR=" + scratch}, environment...)
 	for i, v := range cmd.Env {
 		if path, found := strings.CutPrefix(v, "PATH="); found {
 			cmd.Env[i] = "PATH=" + plan.E2E + "/go:" + path
@@ -46,6 +52,10 @@ func (l *lab) e2e() {
 		line := lines.Text()
 		if m := testMark.FindStringSubmatch(line); m != nil {
 			current = m[2]
+			// Some take minutes.
+			if m[1] == "CONT" {
+				l.Comment("e2e: %s", current)
+			}
 			continue
 		}
 		m := testEnd.FindStringSubmatch(line)
