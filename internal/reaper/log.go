@@ -103,6 +103,7 @@ func (s *Supervisor) warnOnce(e events.Event) bool {
 // exit ends the init once the log is written.
 func (s *Supervisor) exit(status int) {
 	s.finishLog(status)
+	s.returnForeground()
 	sys.Exit(status)
 }
 

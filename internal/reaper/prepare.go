@@ -26,6 +26,10 @@ type Supervisor struct {
 	workload  int             // its pid, 0 without one
 	activated bool            // the workload gets the descriptors of socket activation
 
+	// foreground is the workload's process group if it was put into the terminal's
+	// foreground.
+	foreground int
+
 	log      events.Writer
 	logger   int  // the pid of the process that writes for the init, 0 without one
 	logInput int  // the end of the pipe that it reads
@@ -59,6 +63,7 @@ func Run(c *config.Config, args, env sys.Vector, inherited sys.SignalSet) Handov
 	if s.handover.Stage < WriteLog {
 		s.handover.Status = s.status()
 		s.finishLog(s.handover.Status)
+		s.returnForeground()
 		s.explain()
 	}
 	forgetSignals()

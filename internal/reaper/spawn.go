@@ -106,11 +106,27 @@ func (s *Supervisor) takeForeground(pid int) {
 	if mine {
 		errno = sys.SetForegroundGroup(terminal, pid)
 	}
+	if mine && errno == 0 {
+		s.foreground = pid
+	}
 	if errno != 0 {
 		s.log.Write(events.Event{Kind: events.ForegroundFailed, Pid: int32(pid), Errno: int16(errno)})
 	}
 	if terminal != stdin {
 		sys.Close(terminal)
+	}
+}
+
+// returnForeground gives the terminal back to those who had it, or a script that goes on
+// after fdinit could not read from it any more. Process 1 takes everybody with it, and
+// when a session's leader ends, the kernel takes the terminal away and sends HUP to its
+// foreground: what is left of the workload.
+func (s *Supervisor) returnForeground() {
+	if s.foreground == 0 || s.self == 1 || sys.LeadsSession(s.self) {
+		return
+	}
+	if now, errno := sys.ForegroundGroup(stdin); errno == 0 && now == s.foreground {
+		sys.SetForegroundGroup(stdin, sys.Getpgrp())
 	}
 }
 

@@ -142,6 +142,9 @@ func catatonitRows() []row {
 	for _, r := range terminals(catatonit, []string{"--"}) {
 		if strings.Contains(r.id, "/terminal-suspend-") && !strings.Contains(r.id, "-who-") {
 			r.diff = &difference{"catatonit-child-mask", []string{"after.main.state"}, all(peerIs("after.main.state", "^S$"), is("after.main.state", "T"))}
+			if r.term == sharedTerm {
+				r.diff.keys = append(r.diff.keys, "left.foreground") // terminal-back
+			}
 		}
 		add(addMask(r))
 	}

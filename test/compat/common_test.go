@@ -102,8 +102,9 @@ func common(p *persona, flags, groupFlags []string) []row {
 	add(modes(stop)...)
 
 	// Signals that were there before the workload.
-	before := mk("pending-before-start", with(flags, deaf("main").argv()...), ready(1), arrived(15), idle(), pending("after"), killMain(9))
-	before.in.Block, before.in.Raise = []int{10, 15}, []int{15}
+	// USR1, because the workload here is a Go program, whose runtime unblocks TERM.
+	before := mk("pending-before-start", with(flags, deaf("main").argv()...), ready(1), arrived(10), idle(), pending("after"), killMain(9))
+	before.in.Block, before.in.Raise = []int{10, 15}, []int{10}
 	if p != dumbInit {
 		// dumb-init forwards to a group that need not exist yet: whether the signal is lost is chance.
 		add(modes(before)...)
@@ -211,7 +212,14 @@ func terminals(p *persona, flags []string) []row {
 	mk := func(id string, t terminal, child bool, args []string, steps ...step) row {
 		return row{id: p.name + "/terminal-" + id, as: p, term: t, child: child, args: with(flags, args...), steps: steps}
 	}
-	add := func(rs ...row) { rows = append(rows, rs...) }
+	add := func(rs ...row) {
+		for _, r := range rs {
+			if r.term == sharedTerm && p != dumbInit && r.diff == nil && r.main != "bash" {
+				r.diff = &difference{"terminal-back", []string{"left.foreground"}, all(peerIs("left.foreground", "^(MAIN|gone)$"), is("left.foreground", "INIT"))}
+			}
+			rows = append(rows, r)
+		}
+	}
 	type place struct {
 		name  string
 		t     terminal
