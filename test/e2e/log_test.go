@@ -235,7 +235,8 @@ func TestLogOfManyOrphans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := unix.Kill(workload, unix.SIGKILL); err != nil {
+			// With its process group, which outlives it where fdinit is not process 1.
+			if err := unix.Kill(-workload, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			c.endsWith(t, "137")
@@ -336,7 +337,8 @@ func TestLogThatNobodyReads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := unix.Kill(workload, unix.SIGKILL); err != nil {
+			// With its process group, which outlives it where fdinit is not process 1.
+			if err := unix.Kill(-workload, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			c.endsWith(t, "137")
