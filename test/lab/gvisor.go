@@ -28,7 +28,7 @@ type sandboxCase struct {
 	output string // a regular expression of all that it writes
 }
 
-// leaking starts what follows with descriptors 5 and 900 open.
+// leaking starts what follows with descriptors 5 and 9 open.
 const leaking = `exec 5</dev/null 9</dev/null; exec "$@"`
 
 var showLimits = []string{plan.Busybox, "sh", "-c", "ulimit -Sn; ulimit -Hn"}

@@ -65,7 +65,7 @@ func (l *lab) native() error {
 				continue
 			}
 			t := tap.Test{Name: "native: " + suite + ": " + p.Name, OK: true}
-			facts, err := nativeProgram(&p, root, versions[p.Package])
+			facts, err := nativeProgram(&p, root, suite+", "+versions[p.Package])
 			if err != nil {
 				t.OK, t.Problem = false, err.Error()
 			}
@@ -87,9 +87,9 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, content, 0o755)
 }
 
-func nativeProgram(p *programs.Program, root, version string) (facts []tap.Fact, err error) {
+func nativeProgram(p *programs.Program, root, origin string) (facts []tap.Fact, err error) {
 	cell := func(column, text string) {
-		facts = append(facts, tap.Fact{Table: "native", Row: p.Package + " " + version + ": " + p.Name, Column: column, Text: text})
+		facts = append(facts, tap.Fact{Table: "native", Row: fmt.Sprintf("%s (%s)", p.Name, origin), Column: column, Text: text})
 	}
 	measure := func(column string, soft, hard uint64, under []string) programs.Result {
 		spec := container.Spec{
@@ -120,7 +120,7 @@ func nativeProgram(p *programs.Program, root, version string) (facts []tap.Fact,
 		facts[len(facts)-1].Value, facts[len(facts)-1].Unit = best.Took.Seconds(), "s"
 		return best
 	}
-	cell("reads", p.Reads)
+	cell(programs.ColumnReads, p.Reads)
 	sane := measure(nativeSane, 1024, 1024, nil)
 	measure(nativeHard, 1024, realLimit, nil)
 	both := measure(nativeBoth, realLimit, realLimit, nil)
