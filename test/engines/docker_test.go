@@ -381,11 +381,11 @@ func TestDocker(t *testing.T) {
 		defer cancel()
 		cmd := d.inside(ctx, "docker", "run", "--rm", "-it", "--init", "--network", "none", base, "sh", "-i")
 		screen := typed(t, cmd, `# `,
-			[2]string{"(trap 'echo got INT; exit 5' INT; echo wait''ing; while :; do sleep 0.1; done)\r", `waiting\r\n`},
+			[2]string{"(trap 'echo got INT; exit 5' INT; echo wait''ing; while :; do sleep 0.1; done)\r", `waiting\r?\n`},
 			[2]string{"\x03", `got INT`},
-			[2]string{"echo status $?\r", `status 5\r\n`},
+			[2]string{"echo status $?\r", `status 5\r?\n`},
 			// ^Z needs job control, and that the workload's TSTP is not blocked (podman issue 18095).
-			[2]string{"sh -c 'echo sleep''ing; exec sleep 1000'\r", `sleeping\r\n`},
+			[2]string{"sh -c 'echo sleep''ing; exec sleep 1000'\r", `sleeping\r?\n`},
 			[2]string{"\x1a", `Stopped`},
 			[2]string{"exit 9\r", `stopped jobs`},
 			[2]string{"exit 9\r", ``},
