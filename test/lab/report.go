@@ -162,8 +162,8 @@ Written by %[1]smake lab%[1]s; the same in [lab.json](lab.json). Tested: %[2]s.
 	t.markdown(&b, "kernel")
 	b.WriteString(`They are booted in an emulated machine, whose first process is fdinit, started with a limit of
 1073741816 and with descriptors open. Its clock counts instructions, one a nanosecond: times in it are
-what a processor of about that speed would need, and they do not depend on how busy the host is. Times
-of the last table but one are this machine's own.
+what a processor of about that speed would need, and they do not depend on how busy the host is. Only
+what is called native, and gVisor, ran on the host's own kernel.
 
 ## What was tested
 
