@@ -68,10 +68,18 @@ func (l *lab) merge(d *document) error {
 			return fmt.Errorf("the report of an earlier run: %w", err)
 		}
 	}
-	again := func(o outcome) bool {
-		return slices.ContainsFunc(l.outcomes, func(n outcome) bool { return n.Scenario == o.Scenario && n.Where == o.Where })
+	d.Outcomes = old.Outcomes
+	for _, o := range l.outcomes {
+		i := slices.IndexFunc(d.Outcomes, func(old outcome) bool { return old.Scenario == o.Scenario && old.Where == o.Where })
+		switch {
+		case i < 0:
+			d.Outcomes = append(d.Outcomes, o)
+		case l.match != "":
+			d.Outcomes[i].renew(o)
+		default:
+			d.Outcomes[i] = o
+		}
 	}
-	d.Outcomes = append(slices.DeleteFunc(old.Outcomes, again), l.outcomes...)
 	for _, k := range kernels {
 		name := l.releases[k.name]
 		if name == "" {
@@ -92,6 +100,22 @@ func (l *lab) merge(d *document) error {
 	}
 	slices.SortStableFunc(d.Outcomes, func(x, y outcome) int { return rank(x) - rank(y) })
 	return nil
+}
+
+// renew replaces those tests, and rows of tables, that a run of some tests had.
+func (o *outcome) renew(by outcome) {
+	for _, t := range by.Tests {
+		i := slices.IndexFunc(o.Tests, func(old tap.Test) bool { return old.Name == t.Name })
+		if i < 0 {
+			o.Tests = append(o.Tests, t)
+		} else {
+			o.Tests[i] = t
+		}
+	}
+	o.Facts = slices.DeleteFunc(o.Facts, func(old tap.Fact) bool {
+		return slices.ContainsFunc(by.Facts, func(f tap.Fact) bool { return f.Table == old.Table && f.Row == old.Row })
+	})
+	o.Facts = append(o.Facts, by.Facts...)
 }
 
 // table is a table of the report.

@@ -72,9 +72,14 @@ func boot() error {
 		}
 	}
 	os.Chmod("/tmp", 0o1777)
-	os.MkdirAll("/dev/shm", 0o1777)
-	os.MkdirAll("/dev/pts", 0o755)
-	unix.Mount("devpts", "/dev/pts", "devpts", 0, "ptmxmode=0666")
+	for _, m := range []struct{ kind, at, options string }{
+		{"tmpfs", "/dev/shm", "mode=1777"}, {"devpts", "/dev/pts", "ptmxmode=0666"},
+	} {
+		os.MkdirAll(m.at, 0o755)
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, m.options); err != nil {
+			return fmt.Errorf("mount %s: %w", m.at, err)
+		}
+	}
 	if err := unix.Sethostname([]byte("lab")); err != nil {
 		return fmt.Errorf("hostname: %w", err)
 	}
