@@ -348,7 +348,7 @@ func (l *lab) bare() error {
 		says   string
 	}{
 		{"the workload's exit status", []string{plan.Guest, "exit", "42"}, 42, ""},
-		{"success", []string{"--", plan.Guest, "exit", "0"}, 0, ""},
+		{"success", []string{plan.Guest, "exit", "0"}, 0, ""},
 		{"a command that is not there", []string{"/no/such/program"}, 127, "fdinit: exec /no/such/program"},
 		{"an option that is not there", []string{"--no-such-option", plan.Guest, "exit", "0"}, 125, "--no-such-option"},
 	}
