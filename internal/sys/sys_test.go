@@ -435,12 +435,13 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("%s: %d, %v, want %d", script, got, errno, want)
 		}
 	}
-	reading, writing, errno := Pipe(4096)
-	if errno != 0 {
-		t.Fatal(errno)
+	// A pipe that blocks, unlike those of Pipe: a shell that is told EAGAIN ends.
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
 	}
-	pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", "read x; exit 7"}, &syscall.ProcAttr{Files: []uintptr{uintptr(reading)}})
-	Close(reading)
+	pid, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", "read x; exit 7"}, &syscall.ProcAttr{Files: []uintptr{uintptr(ends[0])}})
+	Close(ends[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +451,7 @@ func TestWaiting(t *testing.T) {
 	if errno := Kill(pid, 0); errno != 0 {
 		t.Errorf("it is there, but: %v", errno)
 	}
-	Close(writing)
+	Close(ends[1])
 	for {
 		got, status, errno := Reap()
 		if errno != 0 {
