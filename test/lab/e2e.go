@@ -23,11 +23,8 @@ var e2ePackages = []string{"bash", "dash", "coreutils", "util-linux", "sed", "gr
 func (l *lab) e2e() error {
 	test := filepath.Join(l.dir, "e2e.test")
 	source := filepath.Join(l.root, "test/e2e")
-	cmd := exec.Command("go", "test", "-c", "-trimpath", "-buildvcs=false", "-o", test, ".")
-	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go test -c: %w\n%s", err, out)
+	if err := goTestBuild(source, test, "."); err != nil {
+		return err
 	}
 	built, err := l.recordBuilds(test, source)
 	if err != nil {

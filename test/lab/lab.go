@@ -47,6 +47,7 @@ var hostScenarios = []scenario{
 	{"native", false, (*lab).native},
 	{"gvisor", false, (*lab).gvisor},
 	{"e2e", false, (*lab).e2e},
+	{"strategies", false, (*lab).strategies},
 }
 
 func scenarioNames() (names []string) {
@@ -145,11 +146,19 @@ func (l *lab) build() error {
 }
 
 func goBuild(dir, out, pkg, linkerFlags string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+linkerFlags, "-o", out, pkg)
+	return goTool(dir, "build", "-ldflags="+linkerFlags, "-o", out, pkg)
+}
+
+func goTestBuild(dir, out, pkg string) error {
+	return goTool(dir, "test", "-c", "-o", out, pkg)
+}
+
+func goTool(dir, verb string, args ...string) error {
+	cmd := exec.Command("go", append([]string{verb, "-trimpath", "-buildvcs=false"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=amd64")
 	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
+		return fmt.Errorf("go %s in %s: %w\n%s", verb, dir, err, said)
 	}
 	return nil
 }

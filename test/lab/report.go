@@ -225,6 +225,19 @@ and without /proc, nothing above 2^20 is looked for, by design.
 `)
 		d.sweep(&b)
 	}
+	if d.has("strategies") {
+		b.WriteString(`## What each way to close descriptors costs
+
+The benchmark of [bench/sweep.md](bench/sweep.md), in the emulated machine's time. fdinit uses range, else proc,
+else poll; loop is what the programs above do; probe, cloexec and exact are no sweep by themselves. Above
+2^20 loop and probe are cut off, and the rest of their time is extrapolated.
+
+`)
+		var t table
+		d.facts("strategies", func(_ string, f tap.Fact) { t.set(f.Row, f.Column, f.Text) })
+		slices.SortStableFunc(t.rows, func(x, y string) int { return openOf(x) - openOf(y) })
+		t.markdown(&b, "limit")
+	}
 	if d.has("limits") {
 		b.WriteString(`## Limits
 
@@ -246,6 +259,12 @@ What the workload gets. Process 1 keeps what it inherited.
 		fmt.Fprintf(&b, "- %s: %s.\n", a.What, a.Why)
 	}
 	return b.String()
+}
+
+// openOf is how many descriptors were open for a row of the strategies' table.
+func openOf(row string) (n int) {
+	fmt.Sscan(row, &n)
+	return n
 }
 
 // tests counts.

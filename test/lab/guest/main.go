@@ -121,11 +121,12 @@ func (l *lab) check(name string, test func() error) {
 }
 
 var scenarios = map[string]func(*lab){
-	"boot":     (*lab).boot,
-	"limits":   (*lab).limits,
-	"sweep":    (*lab).sweep,
-	"programs": (*lab).programs,
-	"e2e":      (*lab).e2e,
+	"boot":       (*lab).boot,
+	"limits":     (*lab).limits,
+	"sweep":      (*lab).sweep,
+	"programs":   (*lab).programs,
+	"e2e":        (*lab).e2e,
+	"strategies": (*lab).strategies,
 }
 
 // agent runs what the plan names. Its exit status, plan.Done, becomes that of fdinit and

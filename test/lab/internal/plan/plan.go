@@ -8,7 +8,8 @@ const (
 	Guest   = Dir + "/guest"
 	Busybox = Dir + "/busybox"
 	File    = Dir + "/plan.json"
-	E2E     = Dir + "/e2e" // the behaviour suite
+	E2E     = Dir + "/e2e"      // the behaviour suite
+	Sweeps  = Dir + "/fds.test" // the benchmark of internal/fds
 )
 
 // Done is the exit status of a guest that ran its plan to the end, whatever the tests
@@ -28,6 +29,9 @@ const (
 	AutoSoft = 65536
 	AutoHard = 1048576
 )
+
+// Strategies are those that the benchmark of internal/fds knows.
+var Strategies = []string{"range", "proc", "poll", "loop", "probe", "cloexec", "exact"}
 
 // Plan is what a machine is to do.
 type Plan struct {

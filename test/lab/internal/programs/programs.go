@@ -386,9 +386,11 @@ func (p *Program) Describe(r Result) string {
 	return text
 }
 
-// Seconds has three significant digits or milliseconds, whichever is coarser.
+// Seconds has about three significant digits.
 func Seconds(d time.Duration) string {
 	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.3g µs", d.Seconds()*1e6)
 	case d < 10*time.Millisecond:
 		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
 	case d < 100*time.Millisecond:
