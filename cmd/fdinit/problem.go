@@ -43,6 +43,8 @@ func describeProblem(p config.Problem, args, environ []string) string {
 		return fmt.Sprintf("option %s takes no value: %q", dashed(part), word)
 	case config.UnwantedCommand:
 		return fmt.Sprintf("--install takes no command, but there is %q", word)
+	case config.UselessOption:
+		return fmt.Sprintf("--install runs no command, so option %s has no use: give it where the command is run", dashed(part))
 	case config.Repeated:
 		return fmt.Sprintf("option %s is given more than once", dashed(part))
 	}

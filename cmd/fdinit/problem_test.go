@@ -78,7 +78,7 @@ func FuzzDescribeProblem(f *testing.F) {
 	for _, line := range []string{
 		"ls", "-x", "-gx", "-p", "-pFOO ls", "-gp FOO ls", "--nofile=1:x ls", "--nofile x ls", "--rlimit=core=1 --rlimit=core=2 ls",
 		"--keep-fds=3,\"\n ls", "--group=1", "-gg", "--=", "--nofile= ls", "--parent-death-signal  ls", "", "--install-as=x",
-		"--install=x ls", "--install=", "--log=x ls", "--log-format x ls",
+		"--install=x ls", "--install=x -g", "--install=", "--log=x ls", "--log-format x ls",
 	} {
 		cmdline := strings.ReplaceAll("fdinit "+line, " ", "\x00") + "\x00"
 		f.Add(cmdline, "")

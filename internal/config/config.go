@@ -159,6 +159,7 @@ const (
 	MissingValue
 	UnwantedValue
 	UnwantedCommand // there is a command, but nothing is to be run
+	UselessOption   // it says how to run a command, but nothing is to be run
 	Repeated
 	BadKeep    // Reason is a fds.Problem
 	BadLimit   // Reason is a rlimit.Problem

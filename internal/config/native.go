@@ -56,11 +56,14 @@ var options = [...]Option{
 func Parse(args, env sys.Vector, c *Config) Verdict {
 	s := Scanner{Args: args, Table: options[:], Next: 1}
 	var asked level
-	var install Verdict
+	var install, useless Verdict
 	for {
 		f := s.Scan()
 		if f.ID == EndOfOptions {
 			break
+		}
+		if useless.Action == Run && ofRunning(f.ID) {
+			useless = place{arg: f.Arg}.refuse(UselessOption, 0, f.From, f.To)
 		}
 		if v := c.option(f, &asked, &install); v.Action != Run {
 			return v
@@ -68,6 +71,8 @@ func Parse(args, env sys.Vector, c *Config) Verdict {
 	}
 	c.Limits = asked.limits
 	switch {
+	case install.Action == Install && useless.Action == Refuse:
+		return useless
 	case install.Action == Install:
 		if s.Next < args.Len() {
 			return place{arg: s.Next}.refuse(UnwantedCommand, 0, 0, len(args.String(s.Next)))
@@ -80,6 +85,16 @@ func Parse(args, env sys.Vector, c *Config) Verdict {
 	}
 	c.Command = s.Next
 	return ParseVariables(env, c)
+}
+
+// ofRunning is whether an option says how to run a command, so that it has no use where
+// there is none. --log-format also says how errors are written.
+func ofRunning(id uint8) bool {
+	switch id {
+	case optGroup, optDeathSignal, optNofile, optRlimit, optKeep, optLog:
+		return true
+	}
+	return false
 }
 
 // option acts on one option.

@@ -219,12 +219,12 @@ func TestFrontDesk(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	for line, want := range map[string][2]string{
-		"--install=/mnt/fdinit":                        {"/mnt/fdinit"},
-		"--install /mnt/fdinit":                        {"/mnt/fdinit"},
-		"--install=/mnt/fdinit --":                     {"/mnt/fdinit"},
-		"--install=/mnt --install-as=tini,dumb-init":   {"/mnt", "tini,dumb-init"},
-		"--install-as tini --install -x":               {"-x", "tini"},
-		"-g --nofile=5 --install=/mnt --log=info -p 9": {"/mnt"},
+		"--install=/mnt/fdinit":                      {"/mnt/fdinit"},
+		"--install /mnt/fdinit":                      {"/mnt/fdinit"},
+		"--install=/mnt/fdinit --":                   {"/mnt/fdinit"},
+		"--install=/mnt --install-as=tini,dumb-init": {"/mnt", "tini,dumb-init"},
+		"--install-as tini --install -x":             {"-x", "tini"},
+		"--log-format=json --install=/mnt":           {"/mnt"}, // of what goes wrong
 	} {
 		args := words(line)
 		// What is wrong in the environment does not matter: nothing is run.
@@ -362,6 +362,11 @@ func TestRefused(t *testing.T) {
 		{line: "--install=/x --install=/x", code: Repeated, part: "--install"},
 		{line: "--install=/x ls -l", code: UnwantedCommand, value: "ls", part: "ls"},
 		{line: "--install=/x -- -l", code: UnwantedCommand, value: "-l", part: "-l"},
+		{line: "--install=/x --nofile=5", code: UselessOption, part: "--nofile"},
+		{line: "-g --install=/x --log=info", code: UselessOption, part: "g"},
+		{line: "--rlimit core=0 --install=/x ls", code: UselessOption, part: "--rlimit"},
+		{line: "--install=/x -pTERM", code: UselessOption, part: "p"},
+		{line: "--install=/x --keep-fds=all", code: UselessOption, part: "--keep-fds"},
 		{line: "--install-as=tini", code: LoneInstallAs},
 		{line: "--install-as=tini ls", code: LoneInstallAs},
 
