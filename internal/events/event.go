@@ -22,7 +22,7 @@ const (
 	Forwarded             // Signal to Pid (negative: a group)
 	ForwardFailed         // the same, with Errno
 	SentLast              // Signal to Pid, because the workload ended
-	Suspending            // stopping itself, because a stop signal was received
+	Suspending            // stopping itself, because of Signal
 	Reaped                // Pid ended with Status; it was not the workload
 	WorkloadEnded         // Pid ended with Status
 	NothingToReap         // children live, but none has ended

@@ -27,6 +27,7 @@ func (s *Supervisor) supervise() {
 		case sig == sigchld:
 			s.log.Write(received(sig, &info))
 			s.reap()
+			s.suspend()
 		case s.loggerEnded(sig, &info):
 		case !s.madeHere(sig, &info):
 			s.log.Write(received(sig, &info))
@@ -198,7 +199,7 @@ func (s *Supervisor) pass(sig sys.Signal, info *sys.SignalInfo) {
 		s.forward(to, nil)
 	}
 	if s.config.SuspendSelf && stopSignals.Has(sig) {
-		s.log.Write(events.Event{Kind: events.Suspending})
+		s.log.Write(events.Event{Kind: events.Suspending, Signal: sig})
 		sys.Kill(s.self, sys.Signal(unix.SIGSTOP)) // without effect on PID 1
 	}
 }

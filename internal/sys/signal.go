@@ -30,6 +30,8 @@ const (
 
 	// ChildExited is CLD_EXITED: a child has exited by itself.
 	ChildExited = 1
+
+	childStopped = 5 // CLD_STOPPED
 )
 
 // SetSignalMask replaces the blocked set and returns the former one.
@@ -138,6 +140,18 @@ func Wait(child int) (status WaitStatus, errno Errno) {
 func WaitNow(child int) (status WaitStatus, ended bool, errno Errno) {
 	pid, status, errno := wait4(child, unix.WALL|unix.WNOHANG)
 	return status, pid == child, errno
+}
+
+// StopOf is the signal that has stopped a child since it was last asked for, 0 if none
+// has. It takes no child that has ended.
+func StopOf(child int) Signal {
+	// Of siginfo_t, status and code stand where they do in a signal's.
+	var info SignalInfo
+	errno := errnoOf(syscall6(unix.SYS_WAITID, unix.P_PID, uintptr(child), uintptr(unsafe.Pointer(&info)), unix.WSTOPPED|unix.WNOHANG, 0, 0))
+	if errno != 0 || info.Code != childStopped {
+		return 0
+	}
+	return Signal(info.Status)
 }
 
 func wait4(which, flags int) (pid int, status WaitStatus, errno Errno) {

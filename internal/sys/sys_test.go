@@ -451,6 +451,24 @@ func TestWaiting(t *testing.T) {
 	if errno := Kill(pid, 0); errno != 0 {
 		t.Errorf("it is there, but: %v", errno)
 	}
+	if got := StopOf(pid); got != 0 {
+		t.Errorf("it is not stopped, but: %d", got)
+	}
+	for _, sig := range []Signal{Signal(unix.SIGSTOP), Signal(unix.SIGTSTP), Signal(unix.SIGTTIN)} {
+		Kill(pid, sig)
+		for {
+			if got := StopOf(pid); got == sig {
+				break
+			} else if got != 0 {
+				t.Fatalf("stopped by %d, want %d", got, sig)
+			}
+			runtime.Gosched()
+		}
+		if got := StopOf(pid); got != 0 {
+			t.Errorf("told twice: %d", got)
+		}
+		Kill(pid, Signal(unix.SIGCONT))
+	}
 	Close(ends[1])
 	for {
 		got, status, errno := Reap()
@@ -463,6 +481,9 @@ func TestWaiting(t *testing.T) {
 		}
 		if got != pid || status.ExitStatus() != 7 {
 			t.Errorf("%d ended with %d, want %d with 7", got, status.ExitStatus(), pid)
+		}
+		if got := StopOf(pid); got != 0 {
+			t.Errorf("it has ended, but: stopped by %d", got)
 		}
 		break
 	}
