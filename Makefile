@@ -5,7 +5,7 @@ COMMIT  := $(shell git rev-parse --short=7 HEAD 2>/dev/null)
 GO      := go
 GOARCH  ?= $(shell $(GO) env GOARCH)
 TOOL    := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-FUZZTIME ?= 30s
+FUZZTIME ?= 200000x
 TESTFLAGS ?=
 LABFLAGS ?=
 BENCHFLAGS ?=
@@ -65,7 +65,9 @@ reproducible: ## build twice, in two places, and compare
 	(cd "$$work" && GOCACHE="$$work/cache" $(BUILD) -o "$$work/there" ./cmd/fdinit); \
 	cmp "$$work/here" "$$work/there"; chmod -R u+w "$$work"; echo "reproducible: $$(sha256sum <"$$work/here")"
 
-fuzz: ## run every fuzz test for FUZZTIME (30s)
+# Not for a time: go test fails when that ends in the middle of an execution
+# (context deadline exceeded; golang.org/issue/75804).
+fuzz: ## run every fuzz test for FUZZTIME executions (200000x)
 	@grep -rlE '^func Fuzz' --include='*_test.go' cmd internal | while read -r file; do \
 		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$$file"); do \
 			echo "fuzzing $$name for $(FUZZTIME)"; \
