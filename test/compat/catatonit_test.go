@@ -141,10 +141,11 @@ func catatonitRows() []row {
 	}
 	for _, r := range terminals(catatonit, []string{"--"}) {
 		if strings.Contains(r.id, "/terminal-suspend-") && !strings.Contains(r.id, "-who-") {
-			r.diff = &difference{"catatonit-child-mask", []string{"after.main.state"}, all(peerIs("after.main.state", "^S$"), is("after.main.state", "T"))}
-			if r.term == sharedTerm {
-				r.diff.keys = append(r.diff.keys, "left.foreground") // terminal-back
+			d := &difference{"catatonit-child-mask", []string{"after.main.state"}, all(peerIs("after.main.state", "^S$"), is("after.main.state", "T"))}
+			if also := r.diff; also != nil {
+				d.keys, d.check = append(d.keys, also.keys...), all(d.check, also.check)
 			}
+			r.diff = d
 		}
 		add(addMask(r))
 	}

@@ -206,6 +206,22 @@ func common(p *persona, flags, groupFlags []string) []row {
 	return rows
 }
 
+// suspended lets ^Z be typed. With a shell behind it fdinit stops as well.
+func suspended(r row, shell bool) row {
+	steps := func(initStates string) []step {
+		return []step{ready(1), types("\x1a"), says("^Z"), mainState("ST"), initState(initStates), states("after"), signal(18), idle(), killMain(9)}
+	}
+	r.steps = steps("ST")
+	if shell && r.as != dumbInit {
+		r.own = steps("T")
+		r.diff = &difference{"suspend", []string{"after.init.state", "left.foreground"}, all(
+			peerIs("after.init.state", "^S$"), is("after.init.state", "T"),
+			peerIs("left.foreground", "^(MAIN|gone)$"), is("left.foreground", "INIT"), // terminal-back
+		)}
+	}
+	return r
+}
+
 // terminals: rows with a real one.
 func terminals(p *persona, flags []string) []row {
 	var rows []row
@@ -246,7 +262,7 @@ func terminals(p *persona, flags []string) []row {
 		add(mk("interrupt-"+w.name, w.t, w.child, plain, ready(1), types("\x03")))
 		add(mk("interrupt-who-"+w.name, w.t, w.child, crowd, after(ready(3), types("\x03"), says("^C"))...))
 		add(mk("quit-"+w.name, w.t, w.child, plain, ready(1), types("\x1c")))
-		add(mk("suspend-"+w.name, w.t, w.child, plain, ready(1), types("\x1a"), says("^Z"), mainState("ST"), initState("ST"), states("after"), signal(18), idle(), killMain(9)))
+		add(suspended(mk("suspend-"+w.name, w.t, w.child, plain), w == shared))
 		add(mk("suspend-who-"+w.name, w.t, w.child, crowd, after(ready(3), types("\x1a"), says("^Z"))...))
 		add(mk("resize-"+w.name, w.t, w.child, crowd, ready(3), resize(), arrived(28), idle(), pending("after"), killMain(9)))
 		add(mk("terminate-"+w.name, w.t, w.child, plain, ready(1), signal(15)))

@@ -84,6 +84,7 @@ type row struct {
 	wrapped bool
 	script  string
 	steps   []step
+	own     []step // fdinit's steps, where it is to be waited for something else
 	// mayHang: the peer is known to hang here.
 	mayHang bool
 	// anyOrder: two processes print at once, so lines are compared without their order.
@@ -346,7 +347,11 @@ func TestRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ours, err := execute(r, exe)
+			mine := r
+			if r.own != nil {
+				mine.steps = r.own
+			}
+			ours, err := execute(mine, exe)
 			if err != nil {
 				t.Fatalf("fdinit as %s: %v", r.argv0, err)
 			}
