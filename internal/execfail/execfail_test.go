@@ -489,7 +489,7 @@ func TestSeccomp(t *testing.T) {
 		t.Errorf("%s", o.Explanation)
 	}
 	// A missing file is claimed only if one is missing.
-	if o := run(unix.ENOENT); o.Explanation.Cause != "" || o.Explanation.Status != 127 {
+	if o := run(unix.ENOENT); o.Explanation.Cause != "" {
 		t.Errorf("%s", o.Explanation)
 	}
 	if o := run(unix.EINVAL); o.Explanation.String() != "exec "+dir+"/run: invalid argument" {
@@ -513,7 +513,7 @@ func TestRareErrnos(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EIO, unix.EISDIR, unix.ENODEV, unix.ESTALE, 4000} {
 		e := Explain(Attempt{Command: name, Errno: errno})
 		t.Log(e)
-		if e.Status != 126 || e.Reason != errno.Error() || e.File != name {
+		if e.Reason != errno.Error() || e.File != name {
 			t.Errorf("%d: %+v", errno, e)
 		}
 		if strings.Contains(e.Cause, "interpreter") || strings.Contains(e.Cause, "it is") {
@@ -526,7 +526,7 @@ func TestRareErrnos(t *testing.T) {
 		}
 	}
 	// The answer was lost and the file is fine.
-	if e := Explain(Attempt{Command: name}); e.Reason != "it could not be executed" || e.Status != 126 || e.Cause != "" {
+	if e := Explain(Attempt{Command: name}); e.Reason != "it could not be executed" || e.Cause != "" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -535,11 +535,11 @@ func TestRareErrnos(t *testing.T) {
 func TestRace(t *testing.T) {
 	kernelRuns(t)
 	dir := t.TempDir()
-	if got := Explain(Attempt{Command: dir + "/gone", Errno: unix.EACCES}); got.Cause != "" || got.Status != 126 {
+	if got := Explain(Attempt{Command: dir + "/gone", Errno: unix.EACCES}); got.Cause != "" {
 		t.Errorf("%s", got)
 	}
 	name := put(t, 0o755, "#!/bin/sh\n", dir, "appeared")
-	if got := Explain(Attempt{Command: name, Errno: unix.ENOENT}); got.Cause != "" || got.Status != 127 {
+	if got := Explain(Attempt{Command: name, Errno: unix.ENOENT}); got.Cause != "" {
 		t.Errorf("%s", got)
 	}
 }
@@ -559,7 +559,7 @@ func TestMagicLinks(t *testing.T) {
 	check(t, "", Attempt{Command: name}, unix.EACCES, "exec "+name+": permission denied: it is a named pipe, not a regular file")
 	name = fmt.Sprintf("/proc/%d/fd/%d/run", os.Getpid(), r.Fd())
 	e := Explain(Attempt{Command: name, Errno: try(Attempt{Command: name})})
-	if e.Status != 127 || e.Cause != "" {
+	if e.Cause != "" {
 		t.Errorf("%s", e)
 	}
 }

@@ -21,13 +21,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit statuses of a command that was not found and of one that was found but could not be executed, as the shells,
-// env, timeout and docker use them.
-const (
-	statusNotFound      = 127
-	statusNotExecutable = 126
-)
-
 // defaultPath is searched when PATH is not set: what confstr(_CS_PATH) says on Linux.
 const defaultPath = "/bin:/usr/bin"
 
@@ -50,7 +43,6 @@ type Attempt struct {
 // Explanation says what failed and why, as far as it could be found out.
 type Explanation struct {
 	File   string // the file that was tried, found through PATH where there was a search
-	Status int    // the exit status: 127 for ENOENT and ENOTDIR, else 126
 	Reason string // the errno in words
 	Cause  string // what is behind it, empty when nothing better than the errno is known
 	Remedy string // a clause of advice, or empty
@@ -91,11 +83,8 @@ func Explain(a Attempt) Explanation {
 		// What was found is not what the kernel complained about: say what the errno alone allows to say.
 		f = p.fromErrno(a, file)
 	}
-	e := Explanation{File: file, Status: statusNotExecutable, Reason: errno.Error(), Cause: f.cause, Remedy: f.remedy}
-	switch errno {
-	case unix.ENOENT, unix.ENOTDIR:
-		e.Status = statusNotFound
-	case 0:
+	e := Explanation{File: file, Reason: errno.Error(), Cause: f.cause, Remedy: f.remedy}
+	if errno == 0 {
 		e.Reason = "it could not be executed"
 	}
 	return e
