@@ -37,7 +37,9 @@ func describeFailure(h reaper.Handover) string {
 // to it.
 func attempt(h reaper.Handover, command []string) execfail.Attempt {
 	a := execfail.Attempt{Command: command[0], Errno: h.Errno}
-	a.Path, a.PathSet = os.LookupEnv("PATH")
+	if a.Path, a.PathSet = os.LookupEnv("PATH"); !a.PathSet {
+		a.Path = reaper.DefaultPath
+	}
 	const pointer = 8
 	for _, list := range [][]string{command, os.Environ()} {
 		for _, s := range list {

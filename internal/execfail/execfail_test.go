@@ -106,7 +106,7 @@ func TestSearch(t *testing.T) {
 	} {
 		check(t, dir, Attempt{Command: c.command, Path: path, PathSet: true}, c.errno, ownedBy(c.want))
 	}
-	check(t, dir, Attempt{Command: "absent"}, unix.ENOENT, "exec absent: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set")
+	check(t, dir, Attempt{Command: "absent", Path: "/bin:/usr/bin"}, unix.ENOENT, "exec absent: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set")
 	check(t, dir, Attempt{Command: "absent", PathSet: true}, unix.ENOENT, "exec absent: no such file or directory: PATH is empty, so only the working directory DIR/home was searched")
 	check(t, dir, Attempt{Command: "tool", PathSet: true, Path: ":" + dir + "/one"}, unix.EACCES, ownedBy("exec DIR/one/tool: permission denied: it has no execute permission for anybody (mode 0644, owner UID:GID): make it executable with chmod +x"))
 }
@@ -389,7 +389,7 @@ func TestNoShell(t *testing.T) {
 		"exec /script: no such file or directory: its interpreter /bin/bash is missing")
 	judge(t, "", ask(t, scenario{Command: "/foreign", Steps: steps}), unix.ENOEXEC,
 		"exec /foreign: exec format error: it is built for "+another()+", this machine is "+(&probe{}).machine()+": choose the image for this platform or install binfmt_misc emulation")
-	judge(t, "", ask(t, scenario{Command: "run", Steps: steps}), unix.ENOENT,
+	judge(t, "", ask(t, scenario{Command: "run", Path: "/bin:/usr/bin", Steps: steps}), unix.ENOENT,
 		"exec run: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set: write ./run to run the one in the working directory")
 
 	t.Chdir(dir)

@@ -21,14 +21,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// defaultPath is searched when PATH is not set: what confstr(_CS_PATH) says on Linux.
-const defaultPath = "/bin:/usr/bin"
-
 // Attempt is what was tried.
 type Attempt struct {
 	Command string // argv[0] of the workload as given
-	Path    string // value of PATH
-	PathSet bool   // false: PATH was not in the environment, and /bin:/usr/bin was searched
+	Path    string // the directories that were searched: the value of PATH, or the default without one
+	PathSet bool   // PATH was in the environment
 
 	// Args counts the argument and environment strings, ArgBytes the bytes they take in the new program, with their
 	// NULs and pointers. Only E2BIG needs them; zero means unknown.

@@ -224,12 +224,8 @@ func try(a Attempt, more ...string) syscall.Errno {
 	if strings.Contains(a.Command, "/") || a.Command == "" {
 		return execute(a.Command, argv)
 	}
-	list := a.Path
-	if !a.PathSet {
-		list = "/bin:/usr/bin"
-	}
 	answer := unix.ENOENT
-	for _, dir := range strings.Split(list, ":") {
+	for _, dir := range strings.Split(a.Path, ":") {
 		file := a.Command
 		if dir != "" {
 			file = dir + "/" + a.Command

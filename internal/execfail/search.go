@@ -12,10 +12,6 @@ const maxElements = 1024
 // explainSearch repeats the search through PATH by the rules of execvp(3) and picks the file that is to blame: the
 // first one whose defect gives the kernel's answer. When no file is, the command itself is returned, with the PATH.
 func (p *probe) explainSearch(a Attempt) (string, finding) {
-	list := a.Path
-	if !a.PathSet {
-		list = defaultPath
-	}
 	type candidate struct {
 		file string
 		f    finding
@@ -23,7 +19,7 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 		rank int
 	}
 	var best candidate
-	for _, dir := range elements(list) {
+	for _, dir := range elements(a.Path) {
 		c := candidate{file: inDirectory(dir, a.Command)}
 		c.p = probe{got: p.got}
 		c.f = c.p.explainFile(c.file)
@@ -49,7 +45,7 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 	}
 	switch {
 	case !a.PathSet:
-		f.cause = "not found in " + defaultPath + ", which is searched because PATH is not set"
+		f.cause = "not found in " + show(a.Path) + ", which is searched because PATH is not set"
 	case a.Path == "":
 		f.cause = "PATH is empty, so only the working directory " + workingDirectory() + " was searched"
 	default:
@@ -84,11 +80,7 @@ func executableWord(word string, a Attempt) bool {
 	if strings.Contains(word, "/") {
 		return executable(word)
 	}
-	list := a.Path
-	if !a.PathSet {
-		list = defaultPath
-	}
-	for _, dir := range elements(list) {
+	for _, dir := range elements(a.Path) {
 		if executable(inDirectory(dir, word)) {
 			return true
 		}
