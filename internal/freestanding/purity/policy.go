@@ -73,14 +73,6 @@ var allow = []Rule{
 	{Name: "_rt0_amd64_linux", Why: "the hand-over: from here on the program is hosted"},
 	{Name: "_rt0_arm64_linux", Why: "the hand-over: from here on the program is hosted"},
 
-	{Name: "golang.org/x/sys/unix.RawSyscall", Follow: true, Why: "assembly that jumps to the one in syscall"},
-	{Name: "golang.org/x/sys/unix.RawSyscall6", Follow: true, Why: "assembly that jumps to the one in syscall"},
-	{Name: "golang.org/x/sys/unix.RawSyscallNoError", Follow: true, Why: "assembly: the system call and nothing else"},
-	{Name: "syscall.RawSyscall", Follow: true, Why: "calls Syscall6, does not tell the scheduler"},
-	{Name: "syscall.RawSyscall6", Follow: true, Why: "calls Syscall6, does not tell the scheduler"},
-	{Name: "syscall.rawSyscallNoError", Follow: true, Why: "calls Syscall6, does not tell the scheduler"},
-	{Name: "internal/runtime/syscall/linux.Syscall6", Follow: true, Why: "assembly: the system call and nothing else"},
-
 	{Name: "math/bits.*", Follow: true, Why: "arithmetic: what a CPU without the instruction needs"},
 	{Name: "type:.eq.*", Follow: true, Why: "the compiler's == for a struct or an array"},
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fdinit/fdinit/internal/freestanding/testdata/clean/lib"
 	"github.com/fdinit/fdinit/internal/freestanding/testdata/entry"
+	"github.com/fdinit/fdinit/internal/sys"
 )
 
 func main() { entry.Entry() }
@@ -48,7 +49,7 @@ func freestanding(stack *uintptr) {
 	}
 	n <<= tabled(n)
 	lib.Each(argc, func(i int) { n += i })
-	unix.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(n), uintptr(unix.SIGCHLD), 0)
+	sys.Exit(n + int(unix.SIGCHLD))
 }
 
 // link stores a pointer where a collector would want to know about it.
