@@ -48,8 +48,8 @@ type Config struct {
 
 	Log Log
 
-	// given are the settings that an option has made, so that their variable loses.
-	given setting
+	// given are the options that there were, whose variables lose.
+	given given
 }
 
 // Log is what is written while supervising, and how.

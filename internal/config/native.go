@@ -9,20 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setting is a set of the settings that an option and a variable can make.
-type setting uint16
-
-const (
-	setNofile setting = 1 << iota
-	setKeep
-	setGroup
-	setDeathSignal
-	setLog
-	setLogFormat
-	setInstall
-	setInstallAs
-)
-
 const (
 	optHelp = iota + 1
 	optVersion
@@ -36,6 +22,11 @@ const (
 	optInstall
 	optInstallAs
 )
+
+// given is a set of options.
+type given uint16
+
+func (g given) has(option uint8) bool { return g>>option&1 != 0 }
 
 // options is fdinit's own dialect. The usage text in cmd/fdinit describes it.
 var options = [...]Option{
@@ -110,11 +101,10 @@ func (c *Config) option(f Found, asked *level, install *Verdict) Verdict {
 	case NoValue, HasValue, Unknown:
 		return RefuseOption(f)
 	}
-	if s := settingOf(f.ID); c.given&s != 0 {
+	if c.given.has(f.ID) {
 		return place{arg: f.Arg}.refuse(Repeated, 0, f.From, f.To)
-	} else {
-		c.given |= s
 	}
+	c.given |= 1 << f.ID
 	switch f.ID {
 	case optGroup:
 		c.Scope = ToGroup
@@ -145,32 +135,9 @@ func (c *Config) option(f Found, asked *level, install *Verdict) Verdict {
 	return Verdict{}
 }
 
-// settingOf is the setting that an option makes.
-func settingOf(id uint8) setting {
-	switch id {
-	case optGroup:
-		return setGroup
-	case optDeathSignal:
-		return setDeathSignal
-	case optNofile:
-		return setNofile
-	case optKeep:
-		return setKeep
-	case optLog:
-		return setLog
-	case optLogFormat:
-		return setLogFormat
-	case optInstall:
-		return setInstall
-	case optInstallAs:
-		return setInstallAs
-	}
-	return 0
-}
-
 // ParseVariables reads the FDINIT_* variables into what no option has set.
 func ParseVariables(env sys.Vector, c *Config) Verdict {
-	if value, at, ok := c.variable(env, "FDINIT_GROUP", setGroup); ok {
+	if value, at, ok := c.variable(env, "FDINIT_GROUP", optGroup); ok {
 		if value != "0" && value != "1" {
 			return at.refuse(BadSwitch, 0, 0, len(value))
 		}
@@ -179,18 +146,18 @@ func ParseVariables(env sys.Vector, c *Config) Verdict {
 			c.Scope = ToGroup
 		}
 	}
-	if value, at, ok := c.variable(env, "FDINIT_KEEP_FDS", setKeep); ok {
+	if value, at, ok := c.variable(env, "FDINIT_KEEP_FDS", optKeep); ok {
 		c.Keep = fds.Set{} // of a dialect that keeps everything
 		if v := c.parseKeep(value, at); v.Action != Run {
 			return v
 		}
 	}
-	if value, at, ok := c.variable(env, "FDINIT_LOG", setLog); ok {
+	if value, at, ok := c.variable(env, "FDINIT_LOG", optLog); ok {
 		if v := c.parseLog(value, at); v.Action != Run {
 			return v
 		}
 	}
-	if value, at, ok := c.variable(env, "FDINIT_LOG_FORMAT", setLogFormat); ok {
+	if value, at, ok := c.variable(env, "FDINIT_LOG_FORMAT", optLogFormat); ok {
 		if v := c.parseLogFormat(value, at); v.Action != Run {
 			return v
 		}
@@ -199,8 +166,8 @@ func ParseVariables(env sys.Vector, c *Config) Verdict {
 }
 
 // variable finds a variable that counts: one that is set where no option is.
-func (c *Config) variable(env sys.Vector, name string, s setting) (value string, at place, ok bool) {
-	if c.given&s != 0 {
+func (c *Config) variable(env sys.Vector, name string, option uint8) (value string, at place, ok bool) {
+	if c.given.has(option) {
 		return "", place{}, false
 	}
 	value, i := env.Lookup(name)
@@ -211,13 +178,13 @@ func (c *Config) variable(env sys.Vector, name string, s setting) (value string,
 // each other, and both lose to an option for the same resource.
 func (c *Config) parseLimitVariables(env sys.Vector) Verdict {
 	var asked level
-	nofileByOption := c.given&setNofile != 0 || c.Limits.Asked(unix.RLIMIT_NOFILE)
-	if value, at, ok := c.variable(env, "FDINIT_NOFILE", setNofile); ok && !nofileByOption {
+	nofileByOption := c.given.has(optNofile) || c.Limits.Asked(unix.RLIMIT_NOFILE)
+	if value, at, ok := c.variable(env, "FDINIT_NOFILE", optNofile); ok && !nofileByOption {
 		if v := c.parseNofile(value, at, &asked); v.Action != Run {
 			return v
 		}
 	}
-	if value, at, ok := c.variable(env, "FDINIT_RLIMIT", 0); ok {
+	if value, at, ok := c.variable(env, "FDINIT_RLIMIT", optRlimit); ok {
 		empty := true
 		for from := 0; from < len(value); {
 			to := from

@@ -1,6 +1,9 @@
 package config
 
-import "github.com/fdinit/fdinit/internal/sys"
+import (
+	"github.com/fdinit/fdinit/internal/ascii"
+	"github.com/fdinit/fdinit/internal/sys"
+)
 
 // Option is one entry of a dialect's option table.
 type Option struct {
@@ -10,7 +13,7 @@ type Option struct {
 	Value bool   // takes a value
 }
 
-// What Next returns when it is not an Option's ID. They are high so that tables can
+// What Scan returns when it is not an Option's ID. They are high so that tables can
 // count from 1.
 const (
 	EndOfOptions uint8 = 255 - iota
@@ -94,10 +97,7 @@ func (s *Scanner) short(word string) (f Found) {
 }
 
 func (s *Scanner) long(word string) (f Found) {
-	equals := 2
-	for equals < len(word) && word[equals] != '=' {
-		equals++
-	}
+	equals := ascii.Index(word, '=')
 	f = Found{ID: Unknown, Arg: s.Next, From: 0, To: equals}
 	s.Next++
 	name, takesValue := word[2:equals], false

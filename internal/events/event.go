@@ -35,10 +35,27 @@ const (
 )
 
 var names = [...]string{
-	"none", "subreaper", "swept", "limit-changed", "started", "received", "translated", "ignored",
-	"forwarded", "forward-failed", "sent-last", "suspending", "reaped", "workload-ended",
-	"nothing-to-reap", "no-children", "ending", "terminal-detached", "session-started",
-	"foreground-failed", "no-terminal-device",
+	None:             "none",
+	Subreaper:        "subreaper",
+	Swept:            "swept",
+	LimitChanged:     "limit-changed",
+	Started:          "started",
+	Received:         "received",
+	Translated:       "translated",
+	Ignored:          "ignored",
+	Forwarded:        "forwarded",
+	ForwardFailed:    "forward-failed",
+	SentLast:         "sent-last",
+	Suspending:       "suspending",
+	Reaped:           "reaped",
+	WorkloadEnded:    "workload-ended",
+	NothingToReap:    "nothing-to-reap",
+	NoChildren:       "no-children",
+	Ending:           "ending",
+	TerminalDetached: "terminal-detached",
+	SessionStarted:   "session-started",
+	ForegroundFailed: "foreground-failed",
+	NoTerminalDevice: "no-terminal-device",
 }
 
 func (k Kind) String() string {

@@ -149,10 +149,8 @@ func openDescriptorList(keep *Set) (dir, closed int, errno sys.Errno) {
 	return dir, 0, errno
 }
 
-// closeOne closes a descriptor and tells whether that is so. An error that close(2) knows,
-// other than EBADF, comes from the file, and the descriptor is gone all the same; any
-// other is a seccomp filter's. A pass that closes nothing ends a sweep, so that such
-// a filter must not count as success.
+// closeOne closes a descriptor and tells whether that is so: see sys.Close. A pass that
+// closes nothing ends a sweep, so a filter's errno must not count as success.
 func closeOne(fd int) bool {
 	switch sys.Close(fd) {
 	case 0, unix.EINTR, unix.EIO, unix.ENOSPC, unix.EDQUOT:
@@ -183,7 +181,7 @@ func closeListed(records []byte, dir int, keep *Set) (closed int) {
 const (
 	// PollEnd is where probing with poll(2) ends: 2^20, fs.nr_open's default. Without
 	// close_range(2) and /proc nothing says how far the table really reaches, and
-	// the limit is no answer: probing up to 2^30 takes 16 s.
+	// the limit is no answer: probing up to 2^30 takes half a minute.
 	PollEnd = 1 << 20
 
 	// loopEnd is where the plain close(2) loop ends, which finds the O_PATH

@@ -47,8 +47,8 @@ const (
 	standardSignals = sys.SignalSet(1<<31 - 1) // unlike real-time ones they have no order
 )
 
-// next takes the next signal. The kernel hands out the lowest number first, so that who
-// sends HUP without a pause would hide TERM and CHLD for ever.
+// next takes the next signal. The kernel hands out the lowest number first, so a
+// sender that repeats HUP without a pause would hide TERM and CHLD for ever.
 func (s *Supervisor) next(info *sys.SignalInfo) (sys.Signal, sys.Errno) {
 	if s.turns++; s.turns > fairEvery {
 		recent := s.recent

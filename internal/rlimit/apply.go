@@ -1,6 +1,10 @@
 package rlimit
 
 import (
+	"math"
+	"unsafe"
+
+	"github.com/fdinit/fdinit/internal/ascii"
 	"github.com/fdinit/fdinit/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -125,14 +129,7 @@ func MaxOpen() (n uint64, ok bool) {
 	if errno != 0 || size == 0 {
 		return 0, false
 	}
-	for i := range size {
-		if buf[i] == '\n' {
-			break
-		}
-		if buf[i] < '0' || buf[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + uint64(buf[i]-'0')
-	}
-	return n, n > 0
+	text := unsafe.String(&buf[0], size)
+	n, digits, fits := ascii.Decimal(text[:ascii.Index(text, '\n')], math.MaxUint64)
+	return n, digits && fits && n > 0
 }

@@ -4,11 +4,11 @@
 //
 // Nothing here allocates, grows a stack, touches a package variable of
 // golang.org/x/sys/unix or tells the Go scheduler about the call, so all of it may
-// run before (and instead of) the Go runtime. For the same reason it is not for
-// hosted code: a call that blocks here blocks the whole thread, and WaitSignal or
-// Wait would take signals and children away from os/signal and os/exec.
+// run before (and instead of) the Go runtime. Hosted code may use what neither blocks
+// nor takes signals or children: a call that blocks here blocks the whole thread, and
+// WaitSignal or Wait would take signals and children away from os/signal and os/exec.
 //
 // Every function returns the kernel's errno as it is, 0 for success. Retrying after
 // EINTR is left out on purpose: PID 1 runs with every signal blocked and no handler
-// installed, and the calls made here are not interrupted then.
+// installed, so only WaitSignal can be interrupted, by a debugger or a freezer.
 package sys

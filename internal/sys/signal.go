@@ -24,9 +24,8 @@ func (s SignalSet) Has(sig Signal) bool { return s&SetOf(sig) != 0 }
 
 // The si_code values that signal forwarding tells apart (sigaction(2)).
 const (
-	SentByUser   = 0  // SI_USER: kill(2)
-	SentByQueue  = -1 // SI_QUEUE: sigqueue(3), carries a value
-	SentByKernel = 0x80
+	SentByUser  = 0  // SI_USER: kill(2)
+	SentByQueue = -1 // SI_QUEUE: sigqueue(3), carries a value
 
 	// ChildExited is CLD_EXITED: a child has exited by itself.
 	ChildExited = 1
@@ -97,7 +96,7 @@ const (
 // Dispositions without a handler leave the rest zero, so the order does not matter.
 type sigaction struct {
 	handler Disposition
-	_       [4]uintptr
+	_       [3]uintptr
 }
 
 // SetDisposition sets what a signal does and returns what it did.

@@ -31,8 +31,9 @@ func Getpid() int {
 	return int(pid)
 }
 
-// Close closes a descriptor. Whatever it answers except EBADF, the descriptor is
-// gone: Linux frees the number before it reports EIO or EINTR (close(2)).
+// Close closes a descriptor. It is gone also after an error that comes from its file:
+// Linux frees the number before it reports EINTR, EIO, ENOSPC or EDQUOT (close(2)).
+// EBADF means that it was not open, and any other errno is a seccomp filter's.
 func Close(fd int) Errno {
 	return errnoOf(syscall6(unix.SYS_CLOSE, uintptr(fd), 0, 0, 0, 0, 0))
 }

@@ -593,7 +593,7 @@ func TestSendingToNobody(t *testing.T) {
 		t.Errorf("%v", errno)
 	}
 	// What only the kernel may say is not believed of a process, save of oneself.
-	info.Code = SentByKernel
+	info.Code = 0x80 // SI_KERNEL
 	if errno := Queue(os.Getppid(), 0, &info); errno != unix.EPERM {
 		t.Errorf("%v", errno)
 	}
