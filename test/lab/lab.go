@@ -40,7 +40,7 @@ type scenario struct {
 	run   func(*lab) error
 }
 
-var hostScenarios = []scenario{
+var scenarios = []scenario{
 	{"core", true, (*lab).core},
 	{"bare", false, (*lab).bare},
 	{"programs", true, (*lab).programs},
@@ -51,7 +51,7 @@ var hostScenarios = []scenario{
 }
 
 func scenarioNames() (names []string) {
-	for _, s := range hostScenarios {
+	for _, s := range scenarios {
 		names = append(names, s.name)
 	}
 	return names
@@ -167,7 +167,7 @@ func (l *lab) wants(name string) bool {
 	if l.only != nil {
 		return slices.Contains(l.only, name)
 	}
-	for _, s := range hostScenarios {
+	for _, s := range scenarios {
 		if s.name == name {
 			return s.short || !l.short
 		}

@@ -119,7 +119,7 @@ func run() error {
 		l.close()
 		os.Exit(130)
 	}()
-	for _, s := range hostScenarios {
+	for _, s := range scenarios {
 		if !l.wants(s.name) {
 			continue
 		}
