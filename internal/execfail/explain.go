@@ -144,7 +144,7 @@ func (p *probe) match(f finding) finding {
 
 // severalWords advises on "ls -l" given as one word, the classic slip in an exec-form ENTRYPOINT.
 func (p *probe) severalWords(a Attempt) string {
-	i := indexAny(a.Command, " \t")
+	i := strings.IndexAny(a.Command, " \t")
 	if i <= 0 || !executableWord(a.Command[:i], a) {
 		return ""
 	}

@@ -103,8 +103,9 @@ func TestParseMountInfo(t *testing.T) {
 32 22 0:27 / /b rw,relatime - tmpfs tmpfs rw,noexec
 broken
 33
+34 22 0:28 / /no break rw,noexec - tmpfs tmpfs rw
 `
-	for id, want := range map[uint64]string{22: "", 31: "/mnt/my disk", 32: "", 33: "", 3: ""} {
+	for id, want := range map[uint64]string{22: "", 31: "/mnt/my disk", 32: "", 33: "", 3: "", 34: "/no break"} {
 		if got := parseMountInfo(table, id); got != want {
 			t.Errorf("mount %d: %q, expected %q", id, got, want)
 		}

@@ -21,9 +21,9 @@ const (
 // spaces and tabs only, so a carriage return is part of the name, and a missing newline is fine as long as the name ends.
 func parseShebang(head string) (string, shebang) {
 	line, whole := head[2:], len(head) == headSize
-	if i := indexAny(line, "\n\x00"); i >= 0 && line[i] == '\n' {
-		name := skip(line[:i], " \t")
-		if i := indexAny(name, " \t"); i >= 0 {
+	if i := strings.IndexAny(line, "\n\x00"); i >= 0 && line[i] == '\n' {
+		name := strings.TrimLeft(line[:i], " \t")
+		if i := strings.IndexAny(name, " \t"); i >= 0 {
 			name = name[:i]
 		}
 		if name == "" {
@@ -32,8 +32,8 @@ func parseShebang(head string) (string, shebang) {
 		return name, shebangFine
 	}
 	// The rest of the kernel's buffer is NULs if the file is shorter, and a NUL ends the name as well.
-	rest := skip(line, " \t")
-	i := indexAny(rest, " \t\x00")
+	rest := strings.TrimLeft(line, " \t")
+	i := strings.IndexAny(rest, " \t\x00")
 	if i < 0 {
 		i = len(rest)
 		if whole && i == 0 {
@@ -79,7 +79,7 @@ func unknownFormat(head, subject string) finding {
 		f.cause = subject + " is encoded in UTF-16"
 		f.remedy = "save it as UTF-8 without a byte order mark"
 		return f
-	case strings.HasPrefix(skip(head, " \t\r\n"), "#!"):
+	case strings.HasPrefix(strings.TrimLeft(head, " \t\r\n"), "#!"):
 		f.cause = subject + " has blanks or empty lines before its #!"
 		f.remedy = "let it start with #!"
 		return f
@@ -100,11 +100,8 @@ func unknownFormat(head, subject string) finding {
 	}
 	f.shell = true
 	f.cause = subject + " has no #! line and is not an ELF program"
-	first := head
-	if i := indexAny(head, "\n"); i >= 0 {
-		first = head[:i]
-	}
-	if indexAny(first, "\x00") >= 0 || !utf8.ValidString(withoutPartialRune(first)) {
+	first, _, _ := strings.Cut(head, "\n")
+	if strings.Contains(first, "\x00") || !utf8.ValidString(withoutPartialRune(first)) {
 		f.cause = subject + " is a binary file of unknown format"
 	}
 	return f

@@ -1,6 +1,8 @@
 package execfail
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -32,26 +34,13 @@ func softLimit(resource int) (uint64, bool) {
 
 // openFiles reads how many files the system has open and may have.
 func openFiles() (used, limit uint64, ok bool) {
-	table := readProc("/proc/sys/fs/file-nr", 256)
-	used, ok1 := number(field(table, 0), 10)
-	limit, ok2 := number(field(table, 2), 10)
-	return used, limit, ok1 && ok2
-}
-
-// field is the n-th word of a line.
-func field(line string, n int) string {
-	const blanks = " \t\n"
-	for {
-		line = skip(line, blanks)
-		i := indexAny(line, blanks)
-		if i < 0 {
-			i = len(line)
-		}
-		if n == 0 || line == "" {
-			return line[:i]
-		}
-		n, line = n-1, line[i:]
+	fields := strings.Split(strings.TrimSuffix(readProc("/proc/sys/fs/file-nr", 256), "\n"), "\t")
+	if len(fields) < 3 {
+		return 0, 0, false
 	}
+	used, err1 := strconv.ParseUint(fields[0], 10, 64)
+	limit, err2 := strconv.ParseUint(fields[2], 10, 64)
+	return used, limit, err1 == nil && err2 == nil
 }
 
 // seccompActive tells whether this process has a seccomp filter.
@@ -70,16 +59,10 @@ func confinement() string {
 
 // parseLabel returns a label that confines: "docker-default (enforce)" of AppArmor or a context of SELinux.
 func parseLabel(label string) string {
-	if i := indexAny(label, "\n\x00"); i >= 0 {
+	if i := strings.IndexAny(label, "\n\x00"); i >= 0 {
 		label = label[:i]
 	}
-	colons := 0
-	for i := range len(label) {
-		if label[i] == ':' {
-			colons++
-		}
-	}
-	if strings.HasSuffix(label, " (enforce)") || colons >= 2 {
+	if strings.HasSuffix(label, " (enforce)") || strings.Count(label, ":") >= 2 {
 		return label
 	}
 	return ""
@@ -112,15 +95,13 @@ func parseMountInfo(table string, id uint64) string {
 	for table != "" {
 		var line string
 		line, table, _ = strings.Cut(table, "\n")
-		if n, ok := number(field(line, 0), 10); !ok || n != id {
+		// Not strings.Fields: a name may have what only Unicode takes for blanks.
+		fields := strings.Split(line, " ")
+		if n, err := strconv.ParseUint(fields[0], 10, 64); err != nil || n != id || len(fields) < 6 {
 			continue
 		}
-		for options, more := field(line, 5), true; more; {
-			var option string
-			option, options, more = strings.Cut(options, ",")
-			if option == "noexec" {
-				return unescape(field(line, 4))
-			}
+		if slices.Contains(strings.Split(fields[5], ","), "noexec") {
+			return unescape(fields[4])
 		}
 		return ""
 	}
@@ -132,7 +113,7 @@ func unescape(s string) string {
 	var b []byte
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+3 < len(s) {
-			if n, ok := number(s[i+1:i+4], 8); ok && n < 256 {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
 				b = append(b, byte(n))
 				i += 3
 				continue

@@ -60,7 +60,7 @@ func walk(path string) place {
 		cur = "/"
 	}
 	for range maxSteps {
-		rest = skip(rest, "/")
+		rest = strings.TrimLeft(rest, "/")
 		if outer.path != "" && len(rest) <= outer.left {
 			outer.path = ""
 		}
@@ -94,7 +94,7 @@ func walk(path string) place {
 					pl.target, pl.direct = outer.text, true
 				}
 				return pl
-			case skip(after, "/") != "":
+			case strings.TrimLeft(after, "/") != "":
 				return place{obstacle: noParent, errno: unix.ENOENT, at: full}
 			}
 			return place{obstacle: missing, errno: unix.ENOENT, at: full}

@@ -2,7 +2,6 @@ package execfail
 
 import (
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -35,38 +34,6 @@ func decimal[N int | int64 | uint64](n N) string { return digits(uint64(n)) }
 //
 //go:noinline
 func digits(n uint64) string { return strconv.FormatUint(n, 10) }
-
-// indexAny is the first position in s of one of the bytes of set, or -1. The functions of package strings for sets know
-// runes, which this package has no use for.
-func indexAny(s, set string) int {
-	for i := range len(s) {
-		if strings.IndexByte(set, s[i]) >= 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// skip drops the bytes of set at the beginning of s.
-func skip(s, set string) string {
-	for s != "" && strings.IndexByte(set, s[0]) >= 0 {
-		s = s[1:]
-	}
-	return s
-}
-
-// number reads an unsigned number that s consists of, with digits of the given base.
-func number(s string, base uint64) (uint64, bool) {
-	var n uint64
-	for i := range len(s) {
-		digit := uint64(s[i]) - '0'
-		if digit >= base || n > 1<<56 {
-			return 0, false
-		}
-		n = n*base + digit
-	}
-	return n, s != ""
-}
 
 // workingDirectory names the working directory.
 func workingDirectory() string {

@@ -1,6 +1,7 @@
 package execfail
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,7 +49,7 @@ func writers(path string, deadline time.Time) string {
 	found, descriptors := 0, 0
 	buf := make([]byte, unix.PathMax)
 	eachName("/proc", maxProcesses, func(pid string) bool {
-		if _, ok := number(pid, 10); !ok {
+		if _, err := strconv.ParseUint(pid, 10, 32); err != nil {
 			return true
 		}
 		dir := "/proc/" + pid + "/fd"
