@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file calls the kernel through golang.org/x/sys/unix alone: what package os adds,
-// the binary would carry into every container.
+// This file writes through golang.org/x/sys/unix: what package os would add, the binary
+// would carry into every container.
 
 // install copies this program to where --install says, for an init container whose
 // image has no cp.
@@ -47,9 +47,9 @@ func installAt(path, names string) (problem string) {
 	if problem != "" {
 		return problem
 	}
-	self, errno := readFile("/proc/self/exe")
-	if errno != nil {
-		return fmt.Sprintf("installing at %s: reading this program: %v: is /proc mounted?", path, errno)
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		return fmt.Sprintf("installing at %s: reading this program: %v: is /proc mounted?", path, err)
 	}
 	if !installed(path, self) {
 		if errno := replace(path, dir, self); errno != nil {
@@ -93,40 +93,13 @@ func linkNames(path, names string) (links []string, problem string) {
 	return links, ""
 }
 
-// readFile reads a whole regular file.
-func readFile(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, err
-	}
-	content := make([]byte, 0, st.Size)
-	for len(content) < cap(content) {
-		n, err := unix.Read(fd, content[len(content):cap(content)])
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return nil, err
-		case n == 0:
-			return content, nil
-		default:
-			content = content[:len(content)+n]
-		}
-	}
-	return content, nil
-}
-
 // installed tells whether the file at path is this program, with its mode.
 func installed(path string, self []byte) bool {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) != nil || st.Mode != unix.S_IFREG|installMode || st.Size != int64(len(self)) {
 		return false
 	}
-	content, err := readFile(path)
+	content, err := os.ReadFile(path)
 	return err == nil && bytes.Equal(content, self)
 }
 
