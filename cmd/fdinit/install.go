@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/fdinit/fdinit/internal/ascii"
 	"github.com/fdinit/fdinit/internal/config"
-	"github.com/fdinit/fdinit/internal/persona"
 	"golang.org/x/sys/unix"
 )
 
@@ -64,7 +64,7 @@ func installAt(path, names string) (problem string) {
 		return fmt.Sprintf("installed at %s, but it cannot be executed from there: its filesystem is mounted noexec: use another volume", path)
 	}
 	for _, link := range links {
-		if errno := replaceLink(persona.Base(path), dir, link); errno != nil {
+		if errno := replaceLink(ascii.Base(path), dir, link); errno != nil {
 			return fmt.Sprintf("linking %s to %s: %v%s", link, path, errno, installRemedy(errno, dir))
 		}
 	}
@@ -73,7 +73,7 @@ func installAt(path, names string) (problem string) {
 
 // directory is the part of a path that its last element is in, with a slash at its end
 // unless that is the working directory.
-func directory(path string) string { return path[:len(path)-len(persona.Base(path))] }
+func directory(path string) string { return path[:len(path)-len(ascii.Base(path))] }
 
 // linkNames turns the value of --install-as into names beside the program.
 func linkNames(path, names string) (links []string, problem string) {
@@ -86,7 +86,7 @@ func linkNames(path, names string) (links []string, problem string) {
 		if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
 			return nil, fmt.Sprintf("--install-as %q: %q is not a file's name: allowed are names such as tini,dumb-init, which are made beside %s", names, name, path)
 		}
-		if name != persona.Base(path) {
+		if name != ascii.Base(path) {
 			links = append(links, name)
 		}
 	}

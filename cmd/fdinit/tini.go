@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/fdinit/fdinit/internal/ascii"
 	"github.com/fdinit/fdinit/internal/config"
-	"github.com/fdinit/fdinit/internal/persona"
 	"github.com/fdinit/fdinit/internal/reaper"
 )
 
@@ -18,7 +18,7 @@ func tiniVersion() string {
 }
 
 func (v tiniVoice) usage(out io.Writer) {
-	name := persona.Base(v.argv0)
+	name := ascii.Base(v.argv0)
 	fmt.Fprintf(out, `%[1]s (%[2]s)
 Usage: %[1]s [OPTIONS] PROGRAM -- [ARGS] | --version
 

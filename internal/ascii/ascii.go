@@ -28,6 +28,17 @@ func Index(s string, c byte) int {
 	return i
 }
 
+// Base is a path's last element, which is empty after a slash at the end.
+func Base(path string) string {
+	start := 0
+	for i := range len(path) {
+		if path[i] == '/' {
+			start = i + 1
+		}
+	}
+	return path[start:]
+}
+
 // Decimal reads a number that is nothing but digits: no sign, no space. digits is
 // false if s is empty or has anything else; fits is false if the number is above most.
 func Decimal(s string, most uint64) (n uint64, digits, fits bool) {

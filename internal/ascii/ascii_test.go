@@ -76,19 +76,31 @@ func TestDecimal(t *testing.T) {
 	}
 }
 
+func TestBase(t *testing.T) {
+	for path, want := range map[string]string{
+		"": "", "/": "", "a": "a", "/a": "a", "a/": "", "a/b": "b", "//b": "b", "/a/b.c": "b.c", "a//": "", ".": ".", "../x": "x",
+	} {
+		if got := ascii.Base(path); got != want {
+			t.Errorf("Base(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestNoAllocation(t *testing.T) {
 	var (
 		same   bool
 		place  int
+		base   string
 		number uint64
 	)
 	long := strings.Repeat("1", 100)
 	if n := testing.AllocsPerRun(100, func() {
 		same = ascii.EqualFold("sigterm", "SIGTERM")
 		place = ascii.Index(long, ',')
+		base = ascii.Base("/sbin/tini")
 		number, _, _ = ascii.Decimal(long, math.MaxUint64)
 	}); n != 0 {
-		t.Errorf("%v allocations for %v, %d and %d", n, same, place, number)
+		t.Errorf("%v allocations for %v, %d, %s and %d", n, same, place, base, number)
 	}
 }
 

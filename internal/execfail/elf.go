@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fdinit/fdinit/internal/ascii"
 	"golang.org/x/sys/unix"
 )
 
@@ -288,7 +289,7 @@ func runs(machine, program string) ability {
 
 // loaderOf tells from the name of an ELF loader which C library a program was built for, and what to do if there is none.
 func loaderOf(path string) (libc, remedy string) {
-	name := base(path)
+	name := ascii.Base(path)
 	switch {
 	case strings.HasPrefix(name, "ld-musl-"):
 		libc = "musl, the C library of Alpine"

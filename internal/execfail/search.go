@@ -20,7 +20,7 @@ func (p *probe) explainSearch(a Attempt) (string, finding) {
 	}
 	var best candidate
 	for _, dir := range elements(a.Path) {
-		c := candidate{file: inDirectory(dir, a.Command)}
+		c := candidate{file: inside(dir, a.Command)}
 		c.p = probe{got: p.got}
 		c.f = c.p.explainFile(c.file)
 		c.rank = p.rank(c.f)
@@ -81,7 +81,7 @@ func executableWord(word string, a Attempt) bool {
 		return executable(word)
 	}
 	for _, dir := range elements(a.Path) {
-		if executable(inDirectory(dir, word)) {
+		if executable(inside(dir, word)) {
 			return true
 		}
 	}
@@ -119,15 +119,4 @@ func (p *probe) rank(f finding) int {
 		return possible
 	}
 	return irrelevant
-}
-
-// inDirectory joins a directory of PATH and a name. An empty element is the working directory.
-func inDirectory(dir, name string) string {
-	switch {
-	case dir == "":
-		return name
-	case strings.HasSuffix(dir, "/"):
-		return dir + name
-	}
-	return dir + "/" + name
 }

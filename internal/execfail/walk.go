@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fdinit/fdinit/internal/ascii"
 	"golang.org/x/sys/unix"
 )
 
@@ -150,7 +151,7 @@ func readLink(dir, path string) (string, bool) {
 	}
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) == nil && uint32(fs.Type) == unix.PROC_SUPER_MAGIC {
-		switch base(path) {
+		switch ascii.Base(path) {
 		case "self", "thread-self", "mounts", "net":
 		default:
 			return "", false
@@ -164,13 +165,11 @@ func readLink(dir, path string) (string, bool) {
 	return string(buf[:n]), true
 }
 
-// inside joins a directory and a name.
+// inside joins a directory and a name. The empty directory is the working directory, as
+// it is in PATH.
 func inside(dir, name string) string {
-	switch dir {
-	case "":
-		return name
-	case "/":
-		return "/" + name
+	if dir == "" || strings.HasSuffix(dir, "/") {
+		return dir + name
 	}
 	return dir + "/" + name
 }
@@ -182,7 +181,7 @@ func parent(dir string) string {
 		return "/"
 	case dir == "":
 		return ".."
-	case base(dir) == "..":
+	case ascii.Base(dir) == "..":
 		return dir + "/.."
 	}
 	i := strings.LastIndexByte(dir, '/')
@@ -193,9 +192,4 @@ func parent(dir string) string {
 		return "/"
 	}
 	return dir[:i]
-}
-
-// base is the last component of a path that does not end in a slash.
-func base(path string) string {
-	return path[strings.LastIndexByte(path, '/')+1:]
 }

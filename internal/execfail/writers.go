@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fdinit/fdinit/internal/ascii"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,9 +42,9 @@ func writers(path string, deadline time.Time) string {
 	if unix.Stat(path, &want) != nil {
 		return ""
 	}
-	name := base(path)
+	name := ascii.Base(path)
 	if pl := walk(path); pl.obstacle == reached {
-		name = base(pl.at)
+		name = ascii.Base(pl.at)
 	}
 	list := ""
 	found, descriptors := 0, 0
@@ -58,7 +59,7 @@ func writers(path string, deadline time.Time) string {
 			full := dir + "/" + fd
 			var here, there unix.Stat_t
 			n, err := unix.Readlink(full, buf)
-			if err != nil || strings.TrimSuffix(base(string(buf[:n])), " (deleted)") != name {
+			if err != nil || strings.TrimSuffix(ascii.Base(string(buf[:n])), " (deleted)") != name {
 				return time.Now().Before(deadline)
 			}
 			// The permission bits of the link itself tell how the file was opened.

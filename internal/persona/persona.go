@@ -11,8 +11,7 @@ import (
 // Of is the dialect that belongs to the name that fdinit was called by. Of a path only
 // the last element counts, except for the /dev/init of old Docker and Podman.
 func Of(argv0 string) config.Dialect {
-	base := Base(argv0)
-	switch base {
+	switch ascii.Base(argv0) {
 	case "docker-init", "tini", "tini-static":
 		return config.Tini
 	case "podman-init", "catatonit":
@@ -24,17 +23,6 @@ func Of(argv0 string) config.Dialect {
 		return config.Tini
 	}
 	return config.Native
-}
-
-// Base is a path's last element.
-func Base(path string) string {
-	start := 0
-	for i := range len(path) {
-		if path[i] == '/' {
-			start = i + 1
-		}
-	}
-	return path[start:]
 }
 
 // Parse reads the command line in the dialect that its first word says, then the

@@ -38,16 +38,6 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestBase(t *testing.T) {
-	for path, want := range map[string]string{
-		"": "", "/": "", "a": "a", "/a": "a", "a/": "", "a/b": "b", "//b": "b", "/a/b.c": "b.c", "a//": "", ".": ".", "../x": "x",
-	} {
-		if got := Base(path); got != want {
-			t.Errorf("%q: %q, want %q", path, got, want)
-		}
-	}
-}
-
 // number is scanNumber made of the library, by the description of strtol(3): what the
 // pattern matches is read, and what 64 bits cannot hold becomes the nearest that they
 // can.
