@@ -131,7 +131,7 @@ func writeEvent(log *logrus.Logger, e events.Event, command string) {
 // describeEvent finds words for an event, and the same as fields for programs.
 func describeEvent(e events.Event, command string) (string, logrus.Fields) {
 	fields := logrus.Fields{"event": e.Kind.String()}
-	signal := signals.Name(e.Signal)
+	signal := signalName(e.Signal)
 	switch e.Kind {
 	case events.Subreaper:
 		if e.Errno != 0 {
@@ -174,8 +174,8 @@ func describeEvent(e events.Event, command string) (string, logrus.Fields) {
 		if e.Other == 0 {
 			return fmt.Sprintf("not forwarding %s, as asked", signal), fields
 		}
-		fields["as"] = signals.Name(e.Other)
-		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signals.Name(e.Other)), fields
+		fields["as"] = signalName(e.Other)
+		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signalName(e.Other)), fields
 	case events.Ignored:
 		fields["signal"] = signal
 		return fmt.Sprintf("not forwarding %s, which came of giving up the terminal", signal), fields
@@ -200,8 +200,8 @@ func describeEvent(e events.Event, command string) (string, logrus.Fields) {
 		status := e.Status()
 		fields["pid"] = e.Pid
 		if sig := status.Signal(); sig != 0 {
-			fields["signal"] = signals.Name(sig)
-			return fmt.Sprintf("%s process %d, ended by %s", what, e.Pid, signals.Name(sig)), fields
+			fields["signal"] = signalName(sig)
+			return fmt.Sprintf("%s process %d, ended by %s", what, e.Pid, signalName(sig)), fields
 		}
 		fields["status"] = status.ExitStatus()
 		return fmt.Sprintf("%s process %d with status %d", what, e.Pid, status.ExitStatus()), fields
@@ -222,4 +222,20 @@ func target(pid int32) string {
 		return fmt.Sprintf("process group %d", -pid)
 	}
 	return fmt.Sprintf("process %d", pid)
+}
+
+// signalName is a signal's name with SIG, "SIGRTMIN+3" for real-time ones and "signal 32"
+// for a number without one.
+func signalName(sig sys.Signal) string {
+	switch name := signals.Standard(sig); {
+	case name != "":
+		return "SIG" + name
+	case sig == signals.RTMin:
+		return "SIGRTMIN"
+	case sig == signals.RTMax:
+		return "SIGRTMAX"
+	case sig > signals.RTMin && sig < signals.RTMax:
+		return fmt.Sprintf("SIGRTMIN+%d", sig-signals.RTMin)
+	}
+	return fmt.Sprintf("signal %d", sig)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/fdinit/fdinit/internal/events"
 	"github.com/fdinit/fdinit/internal/fds"
 	"github.com/fdinit/fdinit/internal/rlimit"
+	"github.com/fdinit/fdinit/internal/signals"
 	"github.com/fdinit/fdinit/internal/sys"
 	"golang.org/x/sys/unix"
 )
@@ -306,6 +307,36 @@ func TestCutLog(t *testing.T) {
 	err = logEvents(bytes.NewReader(whole[:len(whole)-1]), &out, config.Log{Level: events.Info}, 1, "server")
 	if !errors.Is(err, io.ErrUnexpectedEOF) || out.String() != "fdinit: started server as process 7\n" {
 		t.Errorf("%v, %s", err, out.String())
+	}
+}
+
+func TestSignalName(t *testing.T) {
+	for sig, want := range map[sys.Signal]string{
+		1: "SIGHUP", 6: "SIGABRT", 15: "SIGTERM", 29: "SIGIO", 31: "SIGSYS",
+		34: "SIGRTMIN", 35: "SIGRTMIN+1", 63: "SIGRTMIN+29", 64: "SIGRTMAX",
+		0: "signal 0", 32: "signal 32", 33: "signal 33", 65: "signal 65", 255: "signal 255",
+	} {
+		if got := signalName(sig); got != want {
+			t.Errorf("%d: %q, want %q", sig, got, want)
+		}
+	}
+}
+
+// TestSignalNamesAreUnderstood where a signal is given: in several spellings, and by
+// number.
+func TestSignalNamesAreUnderstood(t *testing.T) {
+	for n := sys.Signal(1); n <= signals.RTMax; n++ {
+		spellings := []string{fmt.Sprint(n)}
+		if name := signalName(n); strings.HasPrefix(name, "SIG") {
+			spellings = append(spellings, name, strings.ToLower(name), name[3:], strings.ToLower(name[3:]))
+		} else if n != 32 && n != 33 {
+			t.Errorf("signal %d has no name", n)
+		}
+		for _, s := range spellings {
+			if sig, ok := signals.Parse(s); !ok || sig != n {
+				t.Errorf("Parse(%q) = %d, %v, want %d", s, sig, ok, n)
+			}
+		}
 	}
 }
 

@@ -80,22 +80,3 @@ func Standard(sig sys.Signal) string {
 	}
 	return names[sig]
 }
-
-// Name is a signal's name with SIG, "SIGRTMIN+3" for real-time ones and "signal 32"
-// for a number without one. It allocates for these: hosted code only.
-func Name(sig sys.Signal) string {
-	switch {
-	case int(sig) < len(names) && names[sig] != "":
-		return "SIG" + names[sig]
-	case sig > RTMin && sig < RTMax:
-		return "SIGRTMIN+" + decimal(int(sig-RTMin))
-	}
-	return "signal " + decimal(int(sig))
-}
-
-func decimal(n int) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return decimal(n/10) + string(rune('0'+n%10))
-}
