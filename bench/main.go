@@ -64,6 +64,10 @@ func run(args []string) error {
 	if fs.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
+	// What a careless parent left open would be swept, and counted, too.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("marking inherited descriptors (Linux 5.11): %w", err)
+	}
 	size := full
 	if *isQuick || *check != "" {
 		size = quick
@@ -154,10 +158,6 @@ func writeDocuments(wanted []string, isQuick bool, runs int, command, fdinit, ou
 		if !isDocument(name) {
 			return fmt.Errorf("-only: %q has no report of its own, unlike %s", name, strings.Join(documents, " and "))
 		}
-	}
-	// What a careless parent left open would be swept, and counted, too.
-	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return fmt.Errorf("marking inherited descriptors (Linux 5.11): %w", err)
 	}
 	killOnInterrupt()
 	dir, err := os.MkdirTemp("", "bench-")
