@@ -84,6 +84,8 @@ func (r *Report) ratios() map[string]Ratio {
 		plain("idle/pss", float64(x.PSS), float64(ref.PSS))
 		plain("idle/private-dirty", float64(x.PrivateDirty), float64(ref.PrivateDirty))
 		plain("idle/private-clean", float64(x.PrivateClean), float64(ref.PrivateClean))
+		plain("idle/rss-after-work", float64(x.WorkedRSS), float64(ref.WorkedRSS))
+		plain("idle/private-dirty-after-work", float64(x.WorkedPrivateDirty), float64(ref.WorkedPrivateDirty))
 		plain("idle/page-tables", float64(x.PageTables), float64(ref.PageTables))
 		plain("idle/threads", float64(x.Threads), float64(ref.Threads))
 		plain("idle/wakeups", float64(x.Wakeups), float64(ref.Wakeups))

@@ -21,7 +21,7 @@ func twoRows() *Report {
 		}
 	}
 	idle := func(name string, n int64) IdleRow {
-		return IdleRow{Init: name, RSS: n, PSS: n, PrivateDirty: n, PrivateClean: n, PageTables: n, Threads: n, Wakeups: n, Descriptors: int(n)}
+		return IdleRow{Init: name, RSS: n, PSS: n, PrivateDirty: n, PrivateClean: n, PageTables: n, Threads: n, Wakeups: n, Descriptors: int(n), WorkedRSS: n, WorkedPrivateDirty: n}
 	}
 	r.Idle = []IdleRow{idle(subjectName, 10), idle(referenceName, 20)}
 	r.Fleet = []FleetRow{
@@ -40,7 +40,7 @@ func twoRows() *Report {
 
 func TestEveryRatioHasAName(t *testing.T) {
 	ratios := twoRows().ratios()
-	if len(ratios) != 4*4+8+3+4+2+1 {
+	if len(ratios) != 4*4+10+3+4+2+1 {
 		t.Errorf("%d ratios", len(ratios))
 	}
 	for name, r := range ratios {

@@ -2,16 +2,20 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // leakedFiles is how many descriptors the parent of every idle init forgets to
 // close, so that "descriptors held" says what an init does about them.
 const leakedFiles = 5
 
-// IdleRow is an init that has nothing to do.
+// IdleRow is an init that has nothing to do: at first nothing since its start,
+// then nothing more after a first signal and a first orphan.
 type IdleRow struct {
 	Init         string   `json:"init"`
 	RSS          int64    `json:"rssKB"`
@@ -24,16 +28,65 @@ type IdleRow struct {
 	Descriptors  int      `json:"descriptors"`
 	RSSRatio     *float64 `json:"rssRatioToReference,omitempty"`
 	DirtyRatio   *float64 `json:"privateDirtyRatioToReference,omitempty"`
+	// An init touches more of its pages once it has something to do.
+	WorkedRSS          int64 `json:"rssAfterWorkKB"`
+	WorkedPrivateDirty int64 `json:"privateDirtyAfterWorkKB"`
 }
 
-// measureIdle starts every init around a sleep and looks at all of them after
-// the same time.
+// idler is an init around a workload that waits.
+type idler struct {
+	*instance
+	done *os.File // gets a byte when the orphan has been made
+}
+
+func startIdler(c contender, w workloads, leaked []*os.File) (*idler, error) {
+	r, wr, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer wr.Close()
+	in, err := start(c, []string{w.orphan}, spawnOptions{stdout: wr, leaked: leaked})
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &idler{in, r}, nil
+}
+
+func (in *idler) stop() {
+	in.instance.stop()
+	in.done.Close()
+}
+
+// work has the init forward a signal and reap an orphan.
+func (in *idler) work() error {
+	if err := unix.Kill(in.pid, unix.SIGUSR1); err != nil {
+		return err
+	}
+	if err := in.done.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(in.done, make([]byte, 1)); err != nil {
+		return fmt.Errorf("%s has not forwarded the signal: %w", in.name, err)
+	}
+	return waitFor(in.name+" to reap the orphan", func() bool {
+		pids, err := children(in.pid)
+		return err == nil && len(pids) == 1
+	})
+}
+
+// settle is a while in which an ordinary runtime goes on working after its
+// start, or after it had something to do.
+const settle = 2 * time.Second
+
+// measureIdle starts every init around a workload that waits, and looks at all
+// of them after the same time; then again after a signal and an orphan.
 func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, error) {
 	leaked := make([]*os.File, leakedFiles)
 	for i := range leaked {
 		leaked[i] = devNull
 	}
-	var ins []*instance
+	var ins []*idler
 	defer func() {
 		for _, in := range ins {
 			in.stop()
@@ -43,19 +96,18 @@ func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, e
 		if c.name == bareName {
 			continue
 		}
-		in, err := start(c, []string{w.sleep, "infinity"}, spawnOptions{leaked: leaked})
+		in, err := startIdler(c, w, leaked)
 		if err != nil {
 			return nil, err
 		}
 		ins = append(ins, in)
 	}
 	for _, in := range ins {
-		if err := in.waitForCommand("sleep"); err != nil {
+		if err := in.waitForCommand(orphanName); err != nil {
 			return nil, err
 		}
 	}
-	// An ordinary runtime goes on working for a moment after its start.
-	time.Sleep(2 * time.Second)
+	time.Sleep(settle)
 	before := make([]int64, len(ins))
 	for i, in := range ins {
 		var err error
@@ -70,10 +122,23 @@ func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, e
 		if err != nil {
 			return nil, err
 		}
-		if rows[i], err = idleRow(in); err != nil {
+		if rows[i], err = idleRow(in.instance); err != nil {
 			return nil, err
 		}
 		rows[i].Wakeups = after - before[i]
+	}
+	for _, in := range ins {
+		if err := in.work(); err != nil {
+			return nil, err
+		}
+	}
+	time.Sleep(settle)
+	for i, in := range ins {
+		worked, err := idleRow(in.instance)
+		if err != nil {
+			return nil, err
+		}
+		rows[i].WorkedRSS, rows[i].WorkedPrivateDirty = worked.RSS, worked.PrivateDirty
 	}
 	var ref IdleRow
 	for _, r := range rows {

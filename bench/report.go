@@ -104,12 +104,12 @@ func (r *Report) markdown(withCharts bool) string {
 	}
 	if len(r.Idle) > 0 {
 		line("## Idle")
-		line("One instance around `sleep infinity`, given 0, 1, 2 and %d descriptors that its parent forgot to close; wake-ups in %d s. Memory in kB. Every init is a fresh copy, written as an engine unpacks a layer, so that nobody else shares its pages.", leakedFiles, r.Sizes.WatchSeconds)
+		line("One instance around a command that waits for a signal, given 0, 1, 2 and %d descriptors that its parent forgot to close; wake-ups in %d s. Memory in kB. \"After work\" is the same instance when it waits again, after it has forwarded one signal and reaped one orphan: an init touches more of its pages then. Every init is a fresh copy, written as an engine unpacks a layer, so that nobody else shares its pages.", leakedFiles, r.Sizes.WatchSeconds)
 		chart("idle", "Memory of an idle init")
-		t := newTable("init", "RSS", "ratio", "PSS", "private dirty", "ratio", "private clean", "page tables", "threads", "wake-ups", "descriptors")
+		t := newTable("init", "RSS", "ratio", "PSS", "private dirty", "ratio", "RSS after work", "private dirty after work", "private clean", "page tables", "threads", "wake-ups", "descriptors")
 		for _, x := range r.Idle {
 			t.row(x.Init, num(x.RSS), ratio(x.RSSRatio), num(x.PSS), num(x.PrivateDirty), ratio(x.DirtyRatio),
-				num(x.PrivateClean), num(x.PageTables), num(x.Threads), num(x.Wakeups), num(x.Descriptors))
+				num(x.WorkedRSS), num(x.WorkedPrivateDirty), num(x.PrivateClean), num(x.PageTables), num(x.Threads), num(x.Wakeups), num(x.Descriptors))
 		}
 		line("%s", strings.TrimSpace(t.b.String()))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // The workloads are ELF files of some 200 bytes, written out here as machine
@@ -21,10 +22,14 @@ type workloads struct {
 	storm       string // makes a number of orphans, writes a byte, pauses
 	stamp       string // writes CLOCK_MONOTONIC at the start and at every SIGUSR1
 	stampStorm  string // the same, beside a child that makes orphans without end
+	orphan      string // waits for SIGUSR1, makes an orphan, writes a byte, pauses
 }
 
 // endless is the count of a storm that outlives every measurement.
 const endless = 1<<31 - 1
+
+// orphanName is what the kernel calls the workload of the idle inits.
+const orphanName = "orphan"
 
 func buildWorkloads(dir string, orphans int) (workloads, error) {
 	if len(codeTrue) == 0 {
@@ -38,8 +43,9 @@ func buildWorkloads(dir string, orphans int) (workloads, error) {
 	}{
 		{&w.staticTrue, "true", codeTrue},
 		{&w.storm, "storm", codeStorm(orphans)},
-		{&w.stamp, "stamp", codeStamp},
-		{&w.stampStorm, "stamp-storm", append(codeFork(codeStorm(endless)), codeStamp...)},
+		{&w.stamp, "stamp", codeStamp()},
+		{&w.stampStorm, "stamp-storm", append(codeFork(codeStorm(endless)), codeStamp()...)},
+		{&w.orphan, orphanName, slices.Concat(codeBlock, codeAwait, codeStorm(1))},
 	} {
 		*p.path = filepath.Join(dir, p.name)
 		if err := os.WriteFile(*p.path, executable(p.code), 0o755); err != nil {
@@ -47,6 +53,13 @@ func buildWorkloads(dir string, orphans int) (workloads, error) {
 		}
 	}
 	return w, nil
+}
+
+// codeStamp waits for SIGUSR1 with rt_sigtimedwait rather than with a handler:
+// the way to the waking up is the same, and no return trampoline is needed.
+func codeStamp() []byte {
+	again := slices.Concat(codeTell, codeAwait)
+	return slices.Concat(codeBlock, again, codeBack(len(again)))
 }
 
 // executable wraps position-independent code into the smallest executable that every

@@ -47,9 +47,8 @@ func codeStorm(n int) []byte {
 	return code
 }
 
-// codeStamp waits for SIGUSR1 with rt_sigtimedwait rather than with a handler:
-// the way to the waking up is the same, and no return trampoline is needed.
-var codeStamp = []byte{
+// codeBlock blocks SIGUSR1, and leaves the set at the top of the stack.
+var codeBlock = []byte{
 	0x48, 0x83, 0xec, 0x20, // sub rsp, 32
 	0x48, 0xc7, 0x04, 0x24, 0, 2, 0, 0, // mov qword [rsp], 1<<(SIGUSR1-1)
 	0x31, 0xff, // xor edi, edi (SIG_BLOCK)
@@ -58,7 +57,11 @@ var codeStamp = []byte{
 	0x41, 0xba, 8, 0, 0, 0, // mov r10d, 8
 	0xb8, 0x0e, 0, 0, 0, // mov eax, rt_sigprocmask
 	0x0f, 0x05, // syscall
-	0xbf, 1, 0, 0, 0, // 4: mov edi, CLOCK_MONOTONIC
+}
+
+// codeTell writes the time.
+var codeTell = []byte{
+	0xbf, 1, 0, 0, 0, // mov edi, CLOCK_MONOTONIC
 	0x48, 0x8d, 0x74, 0x24, 8, // lea rsi, [rsp+8]
 	0xb8, 0xe4, 0, 0, 0, // mov eax, clock_gettime
 	0x0f, 0x05, // syscall
@@ -67,13 +70,21 @@ var codeStamp = []byte{
 	0xba, 0x10, 0, 0, 0, // mov edx, 16
 	0xb8, 1, 0, 0, 0, // mov eax, write
 	0x0f, 0x05, // syscall
+}
+
+// codeAwait waits for a signal of the set.
+var codeAwait = []byte{
 	0x48, 0x89, 0xe7, // mov rdi, rsp
 	0x31, 0xf6, // xor esi, esi
 	0x31, 0xd2, // xor edx, edx
 	0x41, 0xba, 8, 0, 0, 0, // mov r10d, 8
 	0xb8, 0x80, 0, 0, 0, // mov eax, rt_sigtimedwait
 	0x0f, 0x05, // syscall
-	0xeb, 0xc3, // jmp 4b
+}
+
+// codeBack goes back over so many bytes, less than 126.
+func codeBack(n int) []byte {
+	return []byte{0xeb, byte(-n - 2)} // jmp
 }
 
 // codeFork runs code in a child; the parent goes on behind it.

@@ -56,9 +56,8 @@ func codeStorm(n int) []byte {
 	)
 }
 
-// codeStamp waits for SIGUSR1 with rt_sigtimedwait rather than with a handler:
-// the way to the waking up is the same, and no return trampoline is needed.
-var codeStamp = words(
+// codeBlock blocks SIGUSR1, and leaves the set at the top of the stack.
+var codeBlock = words(
 	0xd10083ff, // sub sp, sp, 32
 	0xb27703e9, // mov x9, 1<<(SIGUSR1-1)
 	0xf90003e9, // str x9, [sp]
@@ -68,7 +67,11 @@ var codeStamp = words(
 	0xb27d03e3, // mov x3, 8
 	0xd28010e8, // mov x8, rt_sigprocmask
 	0xd4000001, // svc 0
-	0xb24003e0, // 4: mov x0, CLOCK_MONOTONIC
+)
+
+// codeTell writes the time.
+var codeTell = words(
+	0xb24003e0, // mov x0, CLOCK_MONOTONIC
 	0x910023e1, // add x1, sp, 8
 	0xd2800e28, // mov x8, clock_gettime
 	0xd4000001, // svc 0
@@ -77,14 +80,22 @@ var codeStamp = words(
 	0xb27c03e2, // mov x2, 16
 	0xb27a03e8, // mov x8, write
 	0xd4000001, // svc 0
+)
+
+// codeAwait waits for a signal of the set.
+var codeAwait = words(
 	0x910003e0, // mov x0, sp
 	0xaa1f03e1, // mov x1, xzr
 	0xaa1f03e2, // mov x2, xzr
 	0xb27d03e3, // mov x3, 8
 	0xd2801128, // mov x8, rt_sigtimedwait
 	0xd4000001, // svc 0
-	0x17fffff1, // b 4b
 )
+
+// codeBack goes back over so many bytes.
+func codeBack(n int) []byte {
+	return words(0x14000000 | uint32(-n/4)&0x03ffffff) // b
+}
 
 // codeFork runs code in a child; the parent goes on behind it.
 func codeFork(code []byte) []byte {

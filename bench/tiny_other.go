@@ -4,8 +4,10 @@ package main
 
 const elfMachine = 0
 
-var codeTrue, codeStamp []byte
+var codeTrue, codeBlock, codeTell, codeAwait []byte
 
 func codeStorm(int) []byte { return nil }
 
 func codeFork([]byte) []byte { return nil }
+
+func codeBack(int) []byte { return nil }
