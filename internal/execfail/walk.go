@@ -40,115 +40,135 @@ type place struct {
 	direct   bool   // for dangling: target is the text of the link itself
 }
 
-// walk resolves a path component by component, as the kernel does, to find the one that stops it: the kernel tells only
-// that something did.
+// walk resolves a path component by component, as the kernel does, to find the one that
+// stops it: the kernel tells only that something did.
 func walk(path string) place {
 	if len(path) >= unix.PathMax {
 		return place{obstacle: longPath, errno: unix.ENAMETOOLONG, at: path}
 	}
-	var (
-		cur   string // the directory reached so far, free of symbolic links; empty for the working directory
-		rest  = path
-		links int
-		seen  = map[string]bool{}
-		outer struct { // the outermost link whose text is being followed
-			path, text string
-			left       int // length of what follows the text
-			direct     bool
-		}
-	)
-	if strings.HasPrefix(rest, "/") {
-		cur = "/"
+	w := walker{rest: path, seen: map[string]bool{}}
+	if strings.HasPrefix(path, "/") {
+		w.cur = "/"
 	}
 	for range maxSteps {
-		rest = strings.TrimLeft(rest, "/")
-		if outer.path != "" && len(rest) <= outer.left {
-			outer.path = ""
-		}
-		if rest == "" {
-			if cur == "" {
-				cur = "."
-			}
-			return place{obstacle: reached, at: cur}
-		}
-		name, after := rest, ""
-		if i := strings.IndexByte(rest, '/'); i >= 0 {
-			name, after = rest[:i], rest[i:]
-		}
-		switch name {
-		case ".":
-			rest = after
-			continue
-		case "..":
-			cur, rest = parent(cur), after
-			continue
-		}
-		full := inside(cur, name)
-		var st unix.Stat_t
-		switch err := unix.Lstat(full, &st); err {
-		case nil:
-		case unix.ENOENT:
-			switch {
-			case outer.path != "":
-				pl := place{obstacle: dangling, errno: unix.ENOENT, at: full, link: outer.path, target: full}
-				if outer.direct {
-					pl.target, pl.direct = outer.text, true
-				}
-				return pl
-			case strings.TrimLeft(after, "/") != "":
-				return place{obstacle: noParent, errno: unix.ENOENT, at: full}
-			}
-			return place{obstacle: missing, errno: unix.ENOENT, at: full}
-		case unix.EACCES:
-			if cur == "" {
-				cur = "."
-			}
-			return place{obstacle: noSearch, errno: unix.EACCES, at: cur}
-		case unix.ENAMETOOLONG:
-			return place{obstacle: longName, errno: unix.ENAMETOOLONG, at: name}
-		default:
-			return place{obstacle: undecided, at: full}
-		}
-		switch st.Mode & unix.S_IFMT {
-		case unix.S_IFLNK:
-			links++
-			if links > maxLinks {
-				if seen[full] {
-					return place{obstacle: loop, errno: unix.ELOOP, at: full}
-				}
-				return place{obstacle: manyLinks, errno: unix.ELOOP, at: full}
-			}
-			seen[full] = true
-			text, ok := readLink(cur, full)
-			if !ok {
-				return place{obstacle: undecided, at: full}
-			}
-			if outer.path == "" {
-				outer.path, outer.text, outer.left, outer.direct = full, text, len(after), true
-			} else {
-				outer.direct = false
-			}
-			if strings.HasPrefix(text, "/") {
-				cur = "/"
-			}
-			rest = text + after
-		case unix.S_IFDIR:
-			cur, rest = full, after
-		default:
-			if after != "" {
-				return place{obstacle: notDirectory, errno: unix.ENOTDIR, at: full}
-			}
-			return place{obstacle: reached, at: full}
+		if end, ended := w.step(); ended {
+			return end
 		}
 	}
-	return place{obstacle: undecided, at: cur}
+	return place{obstacle: undecided, at: w.cur}
+}
+
+// walker is on its way along a path.
+type walker struct {
+	cur   string // the directory reached so far, free of symbolic links; empty for the working directory
+	rest  string // what is to be followed from there
+	links int
+	seen  map[string]bool
+	outer struct { // the outermost link whose text is being followed
+		path, text string
+		left       int // length of what follows the text
+		direct     bool
+	}
+}
+
+// step follows the next component. ended is true if there is no further one, or no way
+// to it.
+func (w *walker) step() (end place, ended bool) {
+	w.rest = strings.TrimLeft(w.rest, "/")
+	if w.outer.path != "" && len(w.rest) <= w.outer.left {
+		w.outer.path = ""
+	}
+	if w.rest == "" {
+		return place{obstacle: reached, at: w.directory()}, true
+	}
+	name, after := w.rest, ""
+	if i := strings.IndexByte(w.rest, '/'); i >= 0 {
+		name, after = w.rest[:i], w.rest[i:]
+	}
+	switch name {
+	case ".":
+		w.rest = after
+		return place{}, false
+	case "..":
+		w.cur, w.rest = parent(w.cur), after
+		return place{}, false
+	}
+	full := inside(w.cur, name)
+	var st unix.Stat_t
+	if err := unix.Lstat(full, &st); err != nil {
+		return w.stopped(err, full, after), true
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		return w.follow(full, after)
+	case unix.S_IFDIR:
+		w.cur, w.rest = full, after
+		return place{}, false
+	}
+	if after != "" {
+		return place{obstacle: notDirectory, errno: unix.ENOTDIR, at: full}, true
+	}
+	return place{obstacle: reached, at: full}, true
+}
+
+// directory names the directory reached so far.
+func (w *walker) directory() string {
+	if w.cur == "" {
+		return "."
+	}
+	return w.cur
+}
+
+// stopped tells what it means for the path that lstat fails for a component of it. after
+// is what follows the component.
+func (w *walker) stopped(err error, full, after string) place {
+	switch err {
+	case unix.ENOENT:
+		switch {
+		case w.outer.path != "" && w.outer.direct:
+			return place{obstacle: dangling, errno: unix.ENOENT, at: full, link: w.outer.path, target: w.outer.text, direct: true}
+		case w.outer.path != "":
+			return place{obstacle: dangling, errno: unix.ENOENT, at: full, link: w.outer.path, target: full}
+		case strings.TrimLeft(after, "/") != "":
+			return place{obstacle: noParent, errno: unix.ENOENT, at: full}
+		}
+		return place{obstacle: missing, errno: unix.ENOENT, at: full}
+	case unix.EACCES:
+		return place{obstacle: noSearch, errno: unix.EACCES, at: w.directory()}
+	case unix.ENAMETOOLONG:
+		return place{obstacle: longName, errno: unix.ENAMETOOLONG, at: ascii.Base(full)}
+	}
+	return place{obstacle: undecided, at: full}
+}
+
+// follow goes on with the text of a symbolic link, then with what follows the link.
+func (w *walker) follow(full, after string) (end place, ended bool) {
+	w.links++
+	if w.links > maxLinks {
+		if w.seen[full] {
+			return place{obstacle: loop, errno: unix.ELOOP, at: full}, true
+		}
+		return place{obstacle: manyLinks, errno: unix.ELOOP, at: full}, true
+	}
+	w.seen[full] = true
+	text, ok := readLink(w.directory(), full)
+	if !ok {
+		return place{obstacle: undecided, at: full}, true
+	}
+	if w.outer.path == "" {
+		w.outer.path, w.outer.text, w.outer.left, w.outer.direct = full, text, len(after), true
+	} else {
+		w.outer.direct = false
+	}
+	if strings.HasPrefix(text, "/") {
+		w.cur = "/"
+	}
+	w.rest = text + after
+	return place{}, false
 }
 
 // readLink reads the text of a symbolic link, unless the text is not what the kernel follows: /proc/PID/exe and the like.
 func readLink(dir, path string) (string, bool) {
-	if dir == "" {
-		dir = "."
-	}
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) == nil && uint32(fs.Type) == unix.PROC_SUPER_MAGIC {
 		switch ascii.Base(path) {
