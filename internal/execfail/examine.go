@@ -10,15 +10,54 @@ import (
 // maxLevels is how many interpreters of interpreters the kernel follows (exec_binprm in fs/exec.c).
 const maxLevels = 5
 
-// examine repeats what the kernel does with one file of an exec, in the kernel's order, and returns the first defect.
-// subject names the file in sentences; loader says that it is to be the ELF loader of the file before it.
+// examine repeats what the kernel does with one file of an exec, in the kernel's order,
+// and returns the first defect. subject names the file in sentences; loader says that it
+// is to be the ELF loader of the file before it.
 func (p *probe) examine(path, subject string, level int, loader bool) finding {
+	if f := p.admit(path, subject); f.errno != 0 {
+		return f
+	}
+	p.chain = append(p.chain, link{path: path, subject: subject, loader: loader})
+	if level > maxLevels {
+		return finding{errno: unix.ELOOP, cause: "its interpreters are scripts themselves, more than " + decimal(maxLevels) + " deep"}
+	}
+
+	file, err := openRegular(path)
+	head := ""
+	if err == nil {
+		defer file.close()
+		head, err = file.head()
+	}
+	if err != nil {
+		// Execute permission without read permission is enough for exec, but not for us.
+		p.unread = true
+		if err == unix.EIO {
+			return finding{errno: unix.EIO, cause: subject + " cannot be read"}
+		}
+		return finding{}
+	}
+	switch {
+	case loader:
+		return p.loader(file, head, subject)
+	case strings.HasPrefix(head, "#!"):
+		return p.script(head, path, subject, level)
+	case strings.HasPrefix(head, elfMagic):
+		return p.elf(file, head, path, subject, level)
+	}
+	return unknownFormat(head, subject)
+}
+
+// admit looks at what the kernel wants to be true before it opens the file: that it is
+// there, is a regular file, is on a file system that allows execution, and has execute
+// permission.
+func (p *probe) admit(path, subject string) finding {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		errno, _ := err.(syscall.Errno)
 		pl := walk(path)
 		if pl.errno != errno {
-			// The text of the path does not explain it: the file came or went meanwhile, or the kernel knows more.
+			// The text of the path does not explain it: the file came or went meanwhile,
+			// or the kernel knows more.
 			return finding{errno: errno, absent: true}
 		}
 		return unreachable(path, subject, pl)
@@ -35,13 +74,7 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 	if unix.Statfs(path, &fs) != nil {
 		p.unsure = true
 	} else if uint64(fs.Flags)&unix.ST_NOEXEC != 0 {
-		f := finding{errno: unix.EACCES, remedy: "mount it without noexec or use another directory"}
-		if point := mountPoint(path, &st); point != "" {
-			f.cause = subject + " is on " + show(point) + ", which is mounted noexec"
-		} else {
-			f.cause = subject + " is in " + show(directoryOf(path)) + ", on a file system mounted noexec"
-		}
-		return f
+		return onNoexec(path, subject)
 	}
 	switch access(path) {
 	case nil:
@@ -50,38 +83,18 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 	default:
 		p.unsure = true
 	}
-	p.chain = append(p.chain, link{path: path, subject: subject, loader: loader})
-	if level > maxLevels {
-		return finding{errno: unix.ELOOP, cause: "its interpreters are scripts themselves, more than " + decimal(maxLevels) + " deep"}
-	}
+	return finding{}
+}
 
-	file, err := openRegular(path)
-	if err != nil {
-		// Execute permission without read permission is enough for exec, but not for us.
-		p.unread = true
-		if err == unix.EIO {
-			return finding{errno: unix.EIO, cause: subject + " cannot be read"}
-		}
-		return finding{}
+// onNoexec words a file on a file system that allows no execution.
+func onNoexec(path, subject string) finding {
+	f := finding{errno: unix.EACCES, remedy: "mount it without noexec or use another directory"}
+	if point := mountPoint(path); point != "" {
+		f.cause = subject + " is on " + show(point) + ", which is mounted noexec"
+	} else {
+		f.cause = subject + " is in " + show(directoryOf(path)) + ", on a file system mounted noexec"
 	}
-	defer file.close()
-	head, err := file.head()
-	if err != nil {
-		p.unread = true
-		if err == unix.EIO {
-			return finding{errno: unix.EIO, cause: subject + " cannot be read"}
-		}
-		return finding{}
-	}
-	switch {
-	case loader:
-		return p.loader(file, head, subject)
-	case strings.HasPrefix(head, "#!"):
-		return p.script(head, path, subject, level)
-	case strings.HasPrefix(head, elfMagic):
-		return p.elf(file, head, path, subject, level)
-	}
-	return unknownFormat(head, subject)
+	return f
 }
 
 // unreachable words a path that leads nowhere.

@@ -81,7 +81,7 @@ func directoryOf(path string) string {
 }
 
 // mountPoint names the noexec mount that a file is on, empty if that cannot be found out.
-func mountPoint(path string, st *unix.Stat_t) string {
+func mountPoint(path string) string {
 	var sx unix.Statx_t
 	// The mount's number is told since Linux 5.8.
 	if unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_MNT_ID, &sx) != nil || sx.Mask&unix.STATX_MNT_ID == 0 {
