@@ -110,7 +110,8 @@ func logEvents(in io.Reader, out io.Writer, how config.Log, init int, command st
 
 // writeEvent writes an event in fdinit's own words, if it has any for it.
 func writeEvent(log *logrus.Logger, e events.Event, command string) {
-	message, fields := describeEvent(e, command)
+	fields := logrus.Fields{"event": e.Kind.String()}
+	message := describeEvent(e, command, fields)
 	if message == "" {
 		return
 	}
@@ -128,90 +129,115 @@ func writeEvent(log *logrus.Logger, e events.Event, command string) {
 	entry.Log(level, message)
 }
 
-// describeEvent finds words for an event, and the same as fields for programs.
-func describeEvent(e events.Event, command string) (string, logrus.Fields) {
-	fields := logrus.Fields{"event": e.Kind.String()}
-	signal := signalName(e.Signal)
+// describeEvent finds words for an event, none if there is nothing to say, and adds the
+// same to fields for programs.
+func describeEvent(e events.Event, command string, fields logrus.Fields) string {
 	switch e.Kind {
 	case events.Subreaper:
 		if e.Errno != 0 {
-			fields["error"] = errnoText(e)
-			return "cannot adopt orphans: " + errnoText(e), fields
+			return describeError("cannot adopt orphans", e, fields)
 		}
 	case events.Swept:
-		strategy, closed := fds.Strategy(e.Strategy), int64(e.Values[0])
-		if strategy == fds.None {
-			return "kept all inherited descriptors", fields
-		}
-		fields["strategy"] = strategy.String()
-		if closed == fds.Uncounted {
-			return fmt.Sprintf("closed inherited descriptors with %v", strategy), fields
-		}
-		fields["closed"] = closed
-		return fmt.Sprintf("closed %d inherited descriptors with %v", closed, strategy), fields
+		return describeSweep(e, fields)
 	case events.LimitChanged:
+		resource := rlimit.Type(int(e.Code))
 		before, after := limitText(e.Values[0], e.Values[1]), limitText(e.Values[2], e.Values[3])
-		fields["resource"], fields["before"], fields["after"] = rlimit.Type(int(e.Code)), before, after
-		return fmt.Sprintf("changed %s from %s to %s (soft:hard)", rlimit.Type(int(e.Code)), before, after), fields
+		fields["resource"], fields["before"], fields["after"] = resource, before, after
+		return fmt.Sprintf("changed %s from %s to %s (soft:hard)", resource, before, after)
 	case events.Started:
 		fields["pid"], fields["command"] = e.Pid, command
-		return fmt.Sprintf("started %s as process %d", command, e.Pid), fields
+		return fmt.Sprintf("started %s as process %d", command, e.Pid)
 	case events.Received:
-		if e.Signal == sys.Signal(unix.SIGCHLD) {
-			return "", nil // its effect is what counts
+		return describeReceived(e, fields)
+	case events.Translated, events.Ignored, events.Forwarded, events.ForwardFailed, events.SentLast:
+		return describeSignal(e, fields)
+	case events.Reaped:
+		return "reaped " + describeEnd(e, fields)
+	case events.WorkloadEnded:
+		return "the workload ended: " + describeEnd(e, fields)
+	case events.ForegroundFailed:
+		if e.Errno != 0 && unix.Errno(e.Errno) != unix.ENOTTY {
+			return describeError("cannot put the workload into the terminal's foreground", e, fields)
 		}
-		fields["signal"], fields["code"] = signal, e.Code
-		if e.Code > 0 {
-			return fmt.Sprintf("received %s from the kernel", signal), fields
-		}
-		fields["sender"], fields["uid"] = e.Pid, e.Uid
-		if e.Pid == 0 {
-			return fmt.Sprintf("received %s from outside the container (user %d)", signal, e.Uid), fields
-		}
-		return fmt.Sprintf("received %s from process %d (user %d)", signal, e.Pid, e.Uid), fields
+	}
+	return ""
+}
+
+// describeError words what failed for the reason that an event gives.
+func describeError(what string, e events.Event, fields logrus.Fields) string {
+	fields["error"] = errnoText(e)
+	return what + ": " + errnoText(e)
+}
+
+// describeSweep words how descriptors were closed.
+func describeSweep(e events.Event, fields logrus.Fields) string {
+	strategy, closed := fds.Strategy(e.Strategy), int64(e.Values[0])
+	if strategy == fds.None {
+		return "kept all inherited descriptors"
+	}
+	fields["strategy"] = strategy.String()
+	if closed == fds.Uncounted {
+		return fmt.Sprintf("closed inherited descriptors with %v", strategy)
+	}
+	fields["closed"] = closed
+	return fmt.Sprintf("closed %d inherited descriptors with %v", closed, strategy)
+}
+
+// describeReceived words where a signal came from.
+func describeReceived(e events.Event, fields logrus.Fields) string {
+	if e.Signal == sys.Signal(unix.SIGCHLD) {
+		return "" // its effect is what counts
+	}
+	signal := signalName(e.Signal)
+	fields["signal"], fields["code"] = signal, e.Code
+	if e.Code > 0 {
+		return fmt.Sprintf("received %s from the kernel", signal)
+	}
+	fields["sender"], fields["uid"] = e.Pid, e.Uid
+	if e.Pid == 0 {
+		return fmt.Sprintf("received %s from outside the container (user %d)", signal, e.Uid)
+	}
+	return fmt.Sprintf("received %s from process %d (user %d)", signal, e.Pid, e.Uid)
+}
+
+// describeSignal words what became of a signal.
+func describeSignal(e events.Event, fields logrus.Fields) string {
+	signal := signalName(e.Signal)
+	fields["signal"] = signal
+	switch e.Kind {
 	case events.Translated:
-		fields["signal"] = signal
 		if e.Other == 0 {
-			return fmt.Sprintf("not forwarding %s, as asked", signal), fields
+			return fmt.Sprintf("not forwarding %s, as asked", signal)
 		}
 		fields["as"] = signalName(e.Other)
-		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signalName(e.Other)), fields
+		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signalName(e.Other))
 	case events.Ignored:
-		fields["signal"] = signal
-		return fmt.Sprintf("not forwarding %s, which came of giving up the terminal", signal), fields
-	case events.Forwarded, events.SentLast:
-		fields["signal"], fields["pid"] = signal, e.Pid
-		if e.Kind == events.SentLast {
-			return fmt.Sprintf("sent %s to %s, whose leader has ended", signal, target(e.Pid)), fields
-		}
-		return fmt.Sprintf("forwarded %s to %s", signal, target(e.Pid)), fields
+		return fmt.Sprintf("not forwarding %s, which came of giving up the terminal", signal)
+	}
+	fields["pid"] = e.Pid
+	switch e.Kind {
+	case events.SentLast:
+		return fmt.Sprintf("sent %s to %s, whose leader has ended", signal, target(e.Pid))
 	case events.ForwardFailed:
-		fields["signal"], fields["pid"], fields["error"] = signal, e.Pid, errnoText(e)
-		message := fmt.Sprintf("forwarding %s to %s: %s", signal, target(e.Pid), errnoText(e))
+		message := describeError(fmt.Sprintf("forwarding %s to %s", signal, target(e.Pid)), e, fields)
 		if unix.Errno(e.Errno) == unix.EPERM {
 			message += ": it runs as another user, and fdinit lacks CAP_KILL"
 		}
-		return message, fields
-	case events.Reaped, events.WorkloadEnded:
-		what := "reaped"
-		if e.Kind == events.WorkloadEnded {
-			what = "the workload ended:"
-		}
-		status := e.Status()
-		fields["pid"] = e.Pid
-		if sig := status.Signal(); sig != 0 {
-			fields["signal"] = signalName(sig)
-			return fmt.Sprintf("%s process %d, ended by %s", what, e.Pid, signalName(sig)), fields
-		}
-		fields["status"] = status.ExitStatus()
-		return fmt.Sprintf("%s process %d with status %d", what, e.Pid, status.ExitStatus()), fields
-	case events.ForegroundFailed:
-		if e.Errno != 0 && unix.Errno(e.Errno) != unix.ENOTTY {
-			fields["error"] = errnoText(e)
-			return "cannot put the workload into the terminal's foreground: " + errnoText(e), fields
-		}
+		return message
 	}
-	return "", nil
+	return fmt.Sprintf("forwarded %s to %s", signal, target(e.Pid))
+}
+
+// describeEnd words how a process ended.
+func describeEnd(e events.Event, fields logrus.Fields) string {
+	fields["pid"] = e.Pid
+	status := e.Status()
+	if sig := status.Signal(); sig != 0 {
+		fields["signal"] = signalName(sig)
+		return fmt.Sprintf("process %d, ended by %s", e.Pid, signalName(sig))
+	}
+	fields["status"] = status.ExitStatus()
+	return fmt.Sprintf("process %d with status %d", e.Pid, status.ExitStatus())
 }
 
 func errnoText(e events.Event) string { return unix.Errno(e.Errno).Error() }
