@@ -243,39 +243,3 @@ func (b *bench) measure(r *Report, wanted []string) error {
 	}
 	return nil
 }
-
-// check measures what the claims are about. What does not hold is measured
-// once more, with twice the runs, before it counts.
-func (b *bench) check(path string, r *Report) error {
-	c, err := readClaims(path)
-	if err != nil {
-		return err
-	}
-	// Only the two of the claims take part, beside the bare command.
-	b.inits = slices.DeleteFunc(b.inits, func(c contender) bool {
-		return c.name != bareName && c.name != subjectName && c.name != referenceName
-	})
-	var wanted []string
-	for _, s := range sections {
-		if slices.ContainsFunc(c.Claims, func(x claim) bool { return strings.HasPrefix(x.Metric, s+"/") }) {
-			wanted = append(wanted, s)
-		}
-	}
-	if err := b.measure(r, wanted); err != nil {
-		return err
-	}
-	vs := c.judge(r)
-	if again := broken(vs); len(again) > 0 {
-		progress("once more: %s", strings.Join(again, ", "))
-		b.size.Runs *= 2
-		if err := b.measure(r, again); err != nil {
-			return err
-		}
-		vs = c.judge(r)
-	}
-	fmt.Print(printVerdicts(vs))
-	if len(broken(vs)) > 0 {
-		return errBroken
-	}
-	return nil
-}

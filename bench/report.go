@@ -49,27 +49,6 @@ func (r *Report) write(dir string) error {
 	return r.charts(dir)
 }
 
-// table builds a Markdown table.
-type table struct {
-	b strings.Builder
-}
-
-func newTable(heads ...string) *table {
-	t := &table{}
-	t.row(heads...)
-	rule := make([]string, len(heads))
-	for i := range rule {
-		rule[i] = "---:"
-	}
-	rule[0] = "---"
-	t.row(rule...)
-	return t
-}
-
-func (t *table) row(cells ...string) {
-	fmt.Fprintf(&t.b, "| %s |\n", strings.Join(cells, " | "))
-}
-
 func (r *Report) markdown(withCharts bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n\n", args...) }
@@ -191,32 +170,69 @@ func (r *Report) startupMarkdown(line func(string, ...any), chart func(name, alt
 	}
 }
 
-func num[T int | int64](n T) string { return fmt.Sprint(n) }
-
-func ratio(r *float64) string {
-	if r == nil {
-		return "–"
+// charts draws one picture for every section that was measured.
+func (r *Report) charts(dir string) error {
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if len(r.Startup) > 0 {
+		var names []string
+		static, dynamic := series{name: "static command"}, series{name: "dynamic command"}
+		faults := series{}
+		for _, x := range r.Startup {
+			if x.Init == bareName || !x.PID1 {
+				continue
+			}
+			if x.Command == "static" {
+				names = append(names, x.Init)
+				static.values = append(static.values, x.Wall.Median/1e3)
+				faults.values = append(faults.values, x.Faults.Median)
+			} else {
+				dynamic.values = append(dynamic.values, x.Wall.Median/1e3)
+			}
+		}
+		if err := barChart(at("startup"), "Start to exit above the bare command, as PID 1 (median)", "ms", "%.2f", names, static, dynamic); err != nil {
+			return err
+		}
+		if err := barChart(at("faults"), "Page faults above the bare command, as PID 1 (median)", "page faults", "%.0f", names, faults); err != nil {
+			return err
+		}
 	}
-	return fmt.Sprintf("%.2f", *r)
-}
-
-func interval(r *Ratio) string {
-	if r == nil {
-		return "–"
+	if len(r.Idle) > 0 {
+		var names []string
+		rss, dirty := series{name: "resident"}, series{name: "private dirty"}
+		for _, x := range r.Idle {
+			names = append(names, x.Init)
+			rss.values = append(rss.values, float64(x.RSS))
+			dirty.values = append(dirty.values, float64(x.PrivateDirty))
+		}
+		if err := barChart(at("idle"), "Memory of an idle init", "kB", "%.0f", names, rss, dirty); err != nil {
+			return err
+		}
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", r.Median, r.Low, r.High)
-}
-
-func minRatio(r *Ratio) string {
-	if r == nil {
-		return "–"
+	if len(r.Latency) > 0 {
+		var names []string
+		mid, tail := series{name: "median"}, series{name: "99th percentile"}
+		for _, x := range r.Latency {
+			if x.Storm {
+				continue
+			}
+			names = append(names, x.Init)
+			mid.values = append(mid.values, x.Median)
+			tail.values = append(tail.values, x.P99)
+		}
+		if err := barChart(at("latency"), "From kill(2) to the workload's waking up, idle", "µs", "%.0f", names, mid, tail); err != nil {
+			return err
+		}
 	}
-	return fmt.Sprintf("%.2f", r.Min)
-}
-
-func medianRatio(r *Ratio) string {
-	if r == nil {
-		return "–"
+	if len(r.Reaping) > 0 {
+		var names []string
+		cpu := series{}
+		for _, x := range r.Reaping {
+			names = append(names, x.Init)
+			cpu.values = append(cpu.values, x.CPU)
+		}
+		if err := barChart(at("reaping"), "CPU time of the init for each orphan", "µs", "%.1f", names, cpu); err != nil {
+			return err
+		}
 	}
-	return fmt.Sprintf("%.2f", r.Median)
+	return nil
 }
