@@ -149,7 +149,7 @@ func describeEvent(e events.Event, command string, fields logrus.Fields) string 
 		return fmt.Sprintf("started %s as process %d", command, e.Pid)
 	case events.Received:
 		return describeReceived(e, fields)
-	case events.Translated, events.Ignored, events.Forwarded, events.ForwardFailed, events.SentLast:
+	case events.Translated, events.Ignored, events.Forwarded, events.ForwardFailed, events.SentLast, events.Suspending:
 		return describeSignal(e, fields)
 	case events.Reaped:
 		return "reaped " + describeEnd(e, fields)
@@ -213,6 +213,8 @@ func describeSignal(e events.Event, fields logrus.Fields) string {
 		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signalName(e.Other))
 	case events.Ignored:
 		return fmt.Sprintf("not forwarding %s, which came of giving up the terminal", signal)
+	case events.Suspending:
+		return fmt.Sprintf("suspending with the workload because of %s", signal)
 	}
 	fields["pid"] = e.Pid
 	switch e.Kind {

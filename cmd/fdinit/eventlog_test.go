@@ -213,6 +213,11 @@ func TestNativeWords(t *testing.T) {
 			"debug", "not forwarding SIGHUP, which came of giving up the terminal",
 			map[string]any{"event": "ignored", "signal": "SIGHUP"},
 		},
+		{
+			events.Event{Kind: events.Suspending, Signal: sys.Signal(unix.SIGTSTP)},
+			"debug", "suspending with the workload because of SIGTSTP",
+			map[string]any{"event": "suspending", "signal": "SIGTSTP"},
+		},
 		{status(events.Reaped, 8, 3<<8), "debug", "reaped process 8 with status 3", map[string]any{"event": "reaped", "pid": 8.0, "status": 3.0}},
 		{status(events.Reaped, 8, 9), "debug", "reaped process 8, ended by SIGKILL", map[string]any{"event": "reaped", "pid": 8.0, "signal": "SIGKILL"}},
 		{
