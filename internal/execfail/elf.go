@@ -233,21 +233,30 @@ func (p *probe) machine() string {
 	if unix.Uname(&u) != nil {
 		return p.native
 	}
-	switch m := unix.ByteSliceToString(u.Machine[:]); {
-	case m == "x86_64":
-		p.native = "amd64"
-	case m == "aarch64":
-		p.native = "arm64"
-	case len(m) == 4 && m[0] == 'i' && m[2:] == "86":
-		p.native = "386"
-	case strings.HasPrefix(m, "armv"):
-		p.native = "arm"
-	case m == "loongarch64":
-		p.native = "loong64"
-	case m == "riscv64", m == "s390x", m == "ppc64", m == "ppc64le":
-		p.native = m
+	if name := platformOf(unix.ByteSliceToString(u.Machine[:])); name != "" {
+		p.native = name
 	}
 	return p.native
+}
+
+// platformOf is the platform of a machine that uname names so, empty if that does not
+// tell: MIPS machines of either byte order have the same name.
+func platformOf(machine string) string {
+	switch {
+	case machine == "x86_64":
+		return "amd64"
+	case machine == "aarch64":
+		return "arm64"
+	case len(machine) == 4 && machine[0] == 'i' && machine[2:] == "86":
+		return "386"
+	case strings.HasPrefix(machine, "armv"):
+		return "arm"
+	case machine == "loongarch64":
+		return "loong64"
+	case machine == "riscv64", machine == "s390x", machine == "ppc64", machine == "ppc64le":
+		return machine
+	}
+	return ""
 }
 
 // ability tells whether a machine runs programs of a platform without emulation.

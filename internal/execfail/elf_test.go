@@ -146,6 +146,19 @@ func TestPlatformNames(t *testing.T) {
 	}
 }
 
+func TestPlatformOf(t *testing.T) {
+	for machine, want := range map[string]string{
+		"x86_64": "amd64", "i686": "386", "i386": "386", "i86": "", "x686": "",
+		"aarch64": "arm64", "armv7l": "arm", "armv8l": "arm", "arm64": "",
+		"riscv64": "riscv64", "s390x": "s390x", "ppc64": "ppc64", "ppc64le": "ppc64le", "loongarch64": "loong64",
+		"mips": "", "mips64": "", "sparc64": "", "": "",
+	} {
+		if got := platformOf(machine); got != want {
+			t.Errorf("%q: %q, expected %q", machine, got, want)
+		}
+	}
+}
+
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		machine, program string
