@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -208,7 +209,11 @@ func TestNoexecMount(t *testing.T) {
 		`exec "DIR/my data/sub/run": permission denied: it is on "DIR/my data", which is mounted noexec: mount it without noexec or use another directory`)
 	judge(t, dir, ask(t, scenario{Command: dir + "/script", Steps: steps}), unix.EACCES,
 		`exec DIR/script: permission denied: its interpreter DIR/interpreter is on "DIR/my data", which is mounted noexec: mount it without noexec or use another directory`)
-	// Without /proc the mount has no name.
+	// Nor has the mount a name where statx does not tell its number (before Linux 5.8), and
+	// without /proc.
+	old := append(slices.Clone(steps), step{"refuse statx", fmt.Sprint(int(unix.ENOSYS))})
+	judge(t, dir, ask(t, scenario{Command: mount + "/sub/run", Steps: old}), unix.EACCES,
+		`exec "DIR/my data/sub/run": permission denied: it is in "DIR/my data/sub", on a file system mounted noexec: mount it without noexec or use another directory`)
 	judge(t, dir, ask(t, scenario{Command: "/sub/run", Steps: append(steps, step{"chroot", mount})}), unix.EACCES,
 		`exec /sub/run: permission denied: it is in /sub, on a file system mounted noexec: mount it without noexec or use another directory`)
 }
@@ -312,6 +317,11 @@ func TestELF(t *testing.T) {
 		{"musl", loader("/none/ld-musl-x86_64.so.1"), unix.ENOENT, "no such file or directory: its ELF loader /none/ld-musl-x86_64.so.1 is missing (the program is built for musl, the C library of Alpine): " + use},
 		{"glibc", loader("/none/ld-linux-x86-64.so.2"), unix.ENOENT, "no such file or directory: its ELF loader /none/ld-linux-x86-64.so.2 is missing (the program is built for glibc): " + use},
 		{"nix", loader("/nix/store/0-glibc/lib/ld-linux-x86-64.so.2"), unix.ENOENT, "no such file or directory: its ELF loader /nix/store/0-glibc/lib/ld-linux-x86-64.so.2 is missing (the program is built for Nix or Guix): include its whole closure or link it statically"},
+		{"uclibc", loader("/none/ld-uClibc.so.0"), unix.ENOENT, "no such file or directory: its ELF loader /none/ld-uClibc.so.0 is missing (the program is built for uClibc): " + use},
+		{"uclibc64", loader("/none/ld64-uClibc.so.1"), unix.ENOENT, "no such file or directory: its ELF loader /none/ld64-uClibc.so.1 is missing (the program is built for uClibc): " + use},
+		{"android", loader("/none/bin/linker64"), unix.ENOENT, "no such file or directory: its ELF loader /none/bin/linker64 is missing (the program is built for Android): use a build for Linux"},
+		{"android32", loader("/none/bin/linker"), unix.ENOENT, "no such file or directory: its ELF loader /none/bin/linker is missing (the program is built for Android): use a build for Linux"},
+		{"freebsd", loader("/none/ld-elf.so.1"), unix.ENOENT, "no such file or directory: its ELF loader /none/ld-elf.so.1 is missing (the program is built for FreeBSD): use a build for Linux"},
 		{"other", loader("/none/loader"), unix.ENOENT, "no such file or directory: its ELF loader /none/loader is missing: install it or link the program statically"},
 		{"plain-loader", loader(dir + "/plain"), unix.EACCES, ownedBy("permission denied: its ELF loader DIR/plain has no execute permission for anybody (mode 0644, owner UID:GID): make it executable with chmod +x")},
 		{"directory-loader", loader(dir), unix.EACCES, "permission denied: its ELF loader DIR is a directory"},
@@ -392,12 +402,51 @@ func TestNoShell(t *testing.T) {
 	judge(t, "", ask(t, scenario{Command: "run", Path: "/bin:/usr/bin", Steps: steps}), unix.ENOENT,
 		"exec run: no such file or directory: not found in /bin:/usr/bin, which is searched because PATH is not set: write ./run to run the one in the working directory")
 
-	t.Chdir(dir)
 	p := &probe{got: unix.ENOENT}
 	f := p.match(finding{errno: unix.ENOEXEC, shell: true, cause: "it has no #! line"})
 	if _, err := os.Stat("/bin/sh"); err == nil && f.errno != unix.ENOEXEC {
 		t.Errorf("/bin/sh exists, but a failure of it is claimed: %+v", f)
 	}
+}
+
+// A shell that cannot be executed either is what the kernel's answer is about, unless it
+// is missing.
+func TestBrokenShell(t *testing.T) {
+	needRoot(t)
+	const beginning = "it has no #! line and is not an ELF program, and "
+	const remedy = ": start it with #! and an interpreter that exists here"
+	program := native(t)
+	program.loader = "/lib/ld-some.so.1\x00"
+	for _, c := range []struct {
+		name, shell string
+		mode        os.FileMode
+		errno       syscall.Errno
+		want        string
+	}{
+		{"not executable", "#!/bin/bash\n", 0o644, unix.EACCES, "permission denied: " + beginning + "/bin/sh has no execute permission for anybody (mode 0644, owner 0:0)"},
+		{"without its loader", program.bytes(), 0o755, unix.ENOEXEC, "exec format error: " + beginning + "the ELF loader /lib/ld-some.so.1 of /bin/sh is missing"},
+		{"for another machine", platform(t, another()).bytes(), 0o755, unix.ENOEXEC, "exec format error: " + beginning + "/bin/sh is built for " + another() + ", this machine is " + (&probe{}).machine()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put(t, 0o755, "echo hello\n", dir, "run")
+			put(t, c.mode, c.shell, makeDir(t, 0o755, dir, "bin"), "sh")
+			steps := []step{{"chroot", dir}}
+			judge(t, "", ask(t, scenario{Command: "/run", Steps: steps}), c.errno, "exec /run: "+c.want+remedy)
+			judge(t, "", ask(t, scenario{Command: "run", Path: "/bin:/", PathSet: true, Steps: steps}), c.errno, "exec /run: "+c.want+remedy)
+		})
+	}
+}
+
+// Kernels before 5.8 say of an interpreter that it is a directory, later ones that it may
+// not be executed. A filter stands for an old one.
+func TestDirectoryOnOldKernels(t *testing.T) {
+	dir := t.TempDir()
+	put(t, 0o755, "#!"+dir+"\n", dir, "script")
+	put(t, 0o755, "#!/bin/sh\n", dir, "fine")
+	steps := []step{{"refuse execve", fmt.Sprint(int(unix.EISDIR))}}
+	judge(t, dir, ask(t, scenario{Command: dir + "/script", Steps: steps}), unix.EISDIR, "exec DIR/script: is a directory: its interpreter DIR is a directory")
+	judge(t, dir, ask(t, scenario{Command: dir + "/fine", Steps: steps}), unix.EISDIR, "exec DIR/fine: is a directory")
 }
 
 func TestTextFileBusy(t *testing.T) {

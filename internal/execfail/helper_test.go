@@ -131,7 +131,9 @@ func (s step) take() error {
 	case "crowd user":
 		return crowd(n)
 	case "refuse execve":
-		return refuseExecve(n)
+		return refuse(unix.SYS_EXECVE, n)
+	case "refuse statx":
+		return refuse(unix.SYS_STATX, n)
 	}
 	return fmt.Errorf("unknown step")
 }
@@ -164,11 +166,11 @@ func crowd(uid int) error {
 	return syscall.Setresuid(uid, uid, uid)
 }
 
-// refuseExecve installs a seccomp filter that answers execve with an errno.
-func refuseExecve(errno int) error {
+// refuse installs a seccomp filter that answers a system call with an errno.
+func refuse(call uint32, errno int) error {
 	filter := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_EXECVE, Jf: 1},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: call, Jf: 1},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(errno)},
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
@@ -243,11 +245,19 @@ func try(a Attempt, more ...string) syscall.Errno {
 
 func execute(file string, argv []string) syscall.Errno {
 	errno := forkExec(file, argv)
-	if errno == unix.ENOEXEC && forkExec("/bin/sh", []string{"sh", "-c", "exit 0"}) == 0 {
-		// A shell is here, so fdinit would have succeeded in starting it; the tests want the kernel's own answer.
-		return unix.ENOEXEC
+	if errno != unix.ENOEXEC {
+		return errno
 	}
-	return errno
+	switch shell := forkExec("/bin/sh", []string{"sh", "-c", "exit 0"}); shell {
+	case 0:
+		// A shell is here, so fdinit would have succeeded in starting it; the tests want
+		// the kernel's own answer.
+		return errno
+	case unix.ENOENT:
+		return errno // fdinit does not tell that there is no shell
+	default:
+		return shell
+	}
 }
 
 func forkExec(file string, argv []string) syscall.Errno {

@@ -192,6 +192,16 @@ func TestShow(t *testing.T) {
 	}
 }
 
+func TestDirectoryOf(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for in, want := range map[string]string{"/a/b/run": "/a/b", "/run": "/", "a/run": "a", "./run": ".", "run": dir} {
+		if got := directoryOf(in); got != want {
+			t.Errorf("of %q: %q, expected %q", in, got, want)
+		}
+	}
+}
+
 func TestParent(t *testing.T) {
 	for in, want := range map[string]string{"/": "/", "/a": "/", "/a/b": "/a", "a": "", "a/b": "a", "": "..", "..": "../..", "../a": ".."} {
 		if got := parent(in); got != want {
