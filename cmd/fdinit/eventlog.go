@@ -212,7 +212,7 @@ func describeSignal(e events.Event, fields logrus.Fields) string {
 		fields["as"] = signalName(e.Other)
 		return fmt.Sprintf("forwarding %s as %s, as asked", signal, signalName(e.Other))
 	case events.Ignored:
-		return fmt.Sprintf("not forwarding %s, which came of giving up the terminal", signal)
+		return fmt.Sprintf("not forwarding %s, which the kernel sent because the terminal was released", signal)
 	case events.Suspending:
 		return fmt.Sprintf("suspending with the workload because of %s", signal)
 	}

@@ -210,7 +210,7 @@ func TestNativeWords(t *testing.T) {
 		},
 		{
 			events.Event{Kind: events.Ignored, Signal: sys.Signal(unix.SIGHUP)},
-			"debug", "not forwarding SIGHUP, which came of giving up the terminal",
+			"debug", "not forwarding SIGHUP, which the kernel sent because the terminal was released",
 			map[string]any{"event": "ignored", "signal": "SIGHUP"},
 		},
 		{

@@ -14,7 +14,7 @@ import (
 func describeFailure(h reaper.Handover) string {
 	switch h.Stage {
 	case reaper.OutsideRoot:
-		return "the working directory lies outside the root directory, as a leaked descriptor can make it (CVE-2024-21626): not starting anything there"
+		return "the working directory lies outside the root directory, as a leaked descriptor can make it (CVE-2024-21626): refusing to start"
 	case reaper.SetLimit:
 		return describeLimit(h.Limit)
 	case reaper.Spawn:

@@ -84,7 +84,7 @@ func linkNames(path, names string) (links []string, problem string) {
 		var name string
 		name, rest, more = strings.Cut(rest, ",")
 		if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
-			return nil, fmt.Sprintf("--install-as %q: %q is not a file's name: allowed are names such as tini,dumb-init, which are made beside %s", names, name, path)
+			return nil, fmt.Sprintf("--install-as %q: %q is not a file name: use plain names such as tini,dumb-init; the links are created next to %s", names, name, path)
 		}
 		if name != ascii.Base(path) {
 			links = append(links, name)

@@ -222,7 +222,7 @@ func TestInstallLinks(t *testing.T) {
 	for _, names := range []string{",", "tini,", ",tini", "tini,,dumb-init", ".", "..", "/", "a/b", "/tini", "tini/", "tini,../tini"} {
 		dir := t.TempDir()
 		problem := installAt(dir, names)
-		if !strings.HasPrefix(problem, fmt.Sprintf("--install-as %q: ", names)) || !strings.Contains(problem, "not a file's name") {
+		if !strings.HasPrefix(problem, fmt.Sprintf("--install-as %q: ", names)) || !strings.Contains(problem, "is not a file name: use plain names such as tini,dumb-init; the links are created next to "+dir+"/fdinit") {
 			t.Errorf("%q: %q", names, problem)
 		}
 		checkFiles(t, dir)

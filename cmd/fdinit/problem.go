@@ -38,13 +38,13 @@ func describeProblem(p config.Problem, args, environ []string) string {
 	case config.UnknownOption:
 		return fmt.Sprintf("unknown option %q: see fdinit --help, and put -- before a command that begins with a dash", dashed(part))
 	case config.MissingValue:
-		return fmt.Sprintf("option %s needs a value: allowed %s", dashed(part), allowedFor(dashed(part)))
+		return fmt.Sprintf("option %s needs a value: %s", dashed(part), expected(dashed(part)))
 	case config.UnwantedValue:
 		return fmt.Sprintf("option %s takes no value: %q", dashed(part), word)
 	case config.UnwantedCommand:
 		return fmt.Sprintf("--install takes no command, but there is %q", word)
 	case config.UselessOption:
-		return fmt.Sprintf("--install runs no command, so option %s has no use: give it where the command is run", dashed(part))
+		return fmt.Sprintf("--install runs no command, so option %s has no effect: remove it", dashed(part))
 	case config.Repeated:
 		return fmt.Sprintf("option %s is given more than once", dashed(part))
 	}
@@ -59,21 +59,21 @@ func describeProblem(p config.Problem, args, environ []string) string {
 	}
 	switch p.Code {
 	case config.BadKeep:
-		return fmt.Sprintf("%s %v: allowed %s", subject, fds.Problem(p.Reason), allowedFor(name))
+		return fmt.Sprintf("%s %v: %s", subject, fds.Problem(p.Reason), expected(name))
 	case config.BadLimit:
-		return fmt.Sprintf("%s %v: allowed %s", subject, rlimit.Problem(p.Reason), allowedFor(name))
+		return fmt.Sprintf("%s %v: %s", subject, rlimit.Problem(p.Reason), expected(name))
 	case config.LimitTwice:
-		return fmt.Sprintf("%s limits a resource that is limited already: say it once", subject)
+		return fmt.Sprintf("%s sets a limit that is already set: give each resource once", subject)
 	case config.BadSignal:
-		return fmt.Sprintf("%s is not a signal: allowed %s", subject, allowedFor(name))
+		return fmt.Sprintf("%s is not a signal: %s", subject, expected(name))
 	case config.BadSwitch:
-		return fmt.Sprintf("%s is not a switch: allowed are 0 and 1", subject)
+		return fmt.Sprintf("%s must be 0 or 1", subject)
 	case config.BadLevel:
-		return fmt.Sprintf("%s is not a log level: allowed %s", subject, allowedFor(name))
+		return fmt.Sprintf("%s is not a log level: %s", subject, expected(name))
 	case config.BadFormat:
-		return fmt.Sprintf("%s is not a log format: allowed %s", subject, allowedFor(name))
+		return fmt.Sprintf("%s is not a log format: %s", subject, expected(name))
 	case config.EmptyValue:
-		return fmt.Sprintf("%s is empty: allowed %s", subject, allowedFor(name))
+		return fmt.Sprintf("%s is empty, but needs a value: %s", subject, expected(name))
 	}
 	return fmt.Sprintf("%s is not understood", subject)
 }
@@ -105,27 +105,28 @@ func settingName(p config.Problem, word string, args []string) string {
 	return "-" + word[len(word)-1:]
 }
 
-// allowedFor says what values a setting takes, to follow the word "allowed".
-func allowedFor(name string) string {
+// expected says what values a setting takes, to follow a colon.
+func expected(name string) string {
+	const limit = `each is a number or "unlimited", SOFT may also be "hard"`
 	switch name {
 	case "--nofile", "FDINIT_NOFILE":
-		return "are auto, keep and SOFT[:HARD], each a number or unlimited, SOFT also hard"
+		return "use auto, keep or SOFT[:HARD]; " + limit
 	case "--rlimit", "FDINIT_RLIMIT":
-		return "is NAME=SOFT[:HARD], each a number or unlimited, SOFT also hard, with NAME one of " + strings.Join(resourceNames(), ", ")
+		return "use NAME=SOFT[:HARD]; " + limit + "; NAME is one of " + strings.Join(resourceNames(), ", ")
 	case "--keep-fds", "FDINIT_KEEP_FDS":
-		return "are descriptors and ranges such as 3,5-7, or all"
+		return "use descriptors and ranges such as 3,5-7, or all"
 	case "--log", "FDINIT_LOG":
-		return "are warn, info and debug"
+		return "use warn, info or debug"
 	case "--log-format", "FDINIT_LOG_FORMAT":
-		return "are text and json"
+		return "use text or json"
 	case "--install":
-		return "is where to copy fdinit to, such as /mnt/fdinit"
+		return "the path to copy fdinit to, such as /mnt/fdinit"
 	case "--install-as":
-		return "are names to link to it, such as tini,dumb-init"
+		return "names to link to fdinit, such as tini,dumb-init"
 	case "-p", "--parent-death-signal":
-		return "are names such as TERM or SIGRTMIN+3 and numbers from 1 to 64"
+		return "use a name such as TERM or SIGRTMIN+3, or a number from 1 to 64"
 	}
-	return "is what fdinit --help says"
+	return "see fdinit --help"
 }
 
 func resourceNames() []string {

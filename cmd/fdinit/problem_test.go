@@ -26,41 +26,49 @@ func refusal(args, env []string) string {
 // be right.
 func TestProblems(t *testing.T) {
 	const (
-		limits    = "auto, keep and SOFT[:HARD], each a number or unlimited, SOFT also hard"
-		resources = "is NAME=SOFT[:HARD], each a number or unlimited, SOFT also hard, with NAME one of cpu, fsize, data, stack, core, rss, nproc, nofile, memlock, as, locks, sigpending, msgqueue, nice, rtprio, rttime"
-		signals   = "names such as TERM or SIGRTMIN+3 and numbers from 1 to 64"
-		lists     = "descriptors and ranges such as 3,5-7, or all"
+		limits    = `use auto, keep or SOFT[:HARD]; each is a number or "unlimited", SOFT may also be "hard"`
+		resources = `use NAME=SOFT[:HARD]; each is a number or "unlimited", SOFT may also be "hard"; NAME is one of cpu, fsize, data, stack, core, rss, nproc, nofile, memlock, as, locks, sigpending, msgqueue, nice, rtprio, rttime`
+		signals   = "use a name such as TERM or SIGRTMIN+3, or a number from 1 to 64"
+		lists     = "use descriptors and ranges such as 3,5-7, or all"
 	)
 	for _, c := range []struct{ line, env, want string }{
 		{line: "", want: `no command to run: see fdinit --help`},
 		{line: "-g --", want: `no command to run: see fdinit --help`},
 		{line: "--bogus=1 ls", want: `unknown option "--bogus": see fdinit --help, and put -- before a command that begins with a dash`},
 		{line: "-gx ls", want: `unknown option "-x": see fdinit --help, and put -- before a command that begins with a dash`},
-		{line: "--nofile", want: `option --nofile needs a value: allowed are ` + limits},
-		{line: "-gp", want: `option -p needs a value: allowed are ` + signals},
+		{line: "--nofile", want: `option --nofile needs a value: ` + limits},
+		{line: "-gp", want: `option -p needs a value: ` + signals},
 		{line: "--group=yes ls", want: `option --group takes no value: "--group=yes"`},
 		{line: "-gg ls", want: `option -g is given more than once`},
 		{line: "--keep-fds=3 --keep-fds 3 ls", want: `option --keep-fds is given more than once`},
 
-		{line: "--nofile=many ls", want: `--nofile "many" is not a limit: allowed are ` + limits},
-		{line: "--nofile many ls", want: `--nofile "many" is not a limit: allowed are ` + limits},
-		{line: "--nofile= ls", want: `--nofile "" is empty: allowed are ` + limits},
-		{line: "--nofile=1:x ls", want: `--nofile "1:x": "x" is not a limit: allowed are ` + limits},
-		{line: "--nofile=5:4 ls", want: `--nofile "5:4" has a soft limit above its hard limit: allowed are ` + limits},
-		{line: "--rlimit=files=5 ls", want: `--rlimit "files=5": "files" is not a resource: allowed ` + resources},
-		{line: "--rlimit core ls", want: `--rlimit "core" lacks its =SOFT[:HARD]: allowed ` + resources},
-		{line: "--rlimit=core=1 --rlimit=core=2 ls", want: `--rlimit "core=2" limits a resource that is limited already: say it once`},
-		{line: "--keep-fds=3,x ls", want: `--keep-fds "3,x": "x" is neither a descriptor nor a range: allowed are ` + lists},
-		{line: "-p FOO ls", want: `-p "FOO" is not a signal: allowed are ` + signals},
-		{line: "-gpFOO ls", want: `-p "FOO" is not a signal: allowed are ` + signals},
-		{line: "--parent-death-signal=FOO ls", want: `--parent-death-signal "FOO" is not a signal: allowed are ` + signals},
+		{line: "--install", want: `option --install needs a value: the path to copy fdinit to, such as /mnt/fdinit`},
+		{line: "--install=", want: `--install "" is empty, but needs a value: the path to copy fdinit to, such as /mnt/fdinit`},
+		{line: "--install=/x --install-as", want: `option --install-as needs a value: names to link to fdinit, such as tini,dumb-init`},
+		{line: "--install=/x --nofile=5", want: `--install runs no command, so option --nofile has no effect: remove it`},
+		{line: "--log", want: `option --log needs a value: use warn, info or debug`},
+		{line: "--log=loud ls", want: `--log "loud" is not a log level: use warn, info or debug`},
+		{line: "--log-format=xml ls", want: `--log-format "xml" is not a log format: use text or json`},
 
-		{line: "ls", env: "FDINIT_GROUP=yes", want: `FDINIT_GROUP "yes" is not a switch: allowed are 0 and 1`},
-		{line: "ls", env: "FDINIT_NOFILE=1:", want: `FDINIT_NOFILE "1:": "" is empty: allowed are ` + limits},
-		{line: "ls", env: "FDINIT_KEEP_FDS=7-5", want: `FDINIT_KEEP_FDS "7-5" is a range that ends before it begins: allowed are ` + lists},
-		{line: "ls", env: "FDINIT_RLIMIT=core=0 x=1 as=5", want: `FDINIT_RLIMIT "core=0 x=1 as=5": "x" is not a resource: allowed ` + resources},
-		{line: "ls", env: "FDINIT_RLIMIT=core=0 core=1 as=5", want: `FDINIT_RLIMIT "core=0 core=1 as=5": "core=1" limits a resource that is limited already: say it once`},
-		{line: "ls", env: "FDINIT_RLIMIT= ", want: `FDINIT_RLIMIT " " is empty: allowed ` + resources},
+		{line: "--nofile=many ls", want: `--nofile "many" is not a limit: ` + limits},
+		{line: "--nofile many ls", want: `--nofile "many" is not a limit: ` + limits},
+		{line: "--nofile= ls", want: `--nofile "" is empty: ` + limits},
+		{line: "--nofile=1:x ls", want: `--nofile "1:x": "x" is not a limit: ` + limits},
+		{line: "--nofile=5:4 ls", want: `--nofile "5:4" has a soft limit above its hard limit: ` + limits},
+		{line: "--rlimit=files=5 ls", want: `--rlimit "files=5": "files" is not a resource: ` + resources},
+		{line: "--rlimit core ls", want: `--rlimit "core" lacks its =SOFT[:HARD]: ` + resources},
+		{line: "--rlimit=core=1 --rlimit=core=2 ls", want: `--rlimit "core=2" sets a limit that is already set: give each resource once`},
+		{line: "--keep-fds=3,x ls", want: `--keep-fds "3,x": "x" is neither a descriptor nor a range: ` + lists},
+		{line: "-p FOO ls", want: `-p "FOO" is not a signal: ` + signals},
+		{line: "-gpFOO ls", want: `-p "FOO" is not a signal: ` + signals},
+		{line: "--parent-death-signal=FOO ls", want: `--parent-death-signal "FOO" is not a signal: ` + signals},
+
+		{line: "ls", env: "FDINIT_GROUP=yes", want: `FDINIT_GROUP "yes" must be 0 or 1`},
+		{line: "ls", env: "FDINIT_NOFILE=1:", want: `FDINIT_NOFILE "1:": "" is empty: ` + limits},
+		{line: "ls", env: "FDINIT_KEEP_FDS=7-5", want: `FDINIT_KEEP_FDS "7-5" is a range that ends before it begins: ` + lists},
+		{line: "ls", env: "FDINIT_RLIMIT=core=0 x=1 as=5", want: `FDINIT_RLIMIT "core=0 x=1 as=5": "x" is not a resource: ` + resources},
+		{line: "ls", env: "FDINIT_RLIMIT=core=0 core=1 as=5", want: `FDINIT_RLIMIT "core=0 core=1 as=5": "core=1" sets a limit that is already set: give each resource once`},
+		{line: "ls", env: "FDINIT_RLIMIT= ", want: `FDINIT_RLIMIT " " is empty: ` + resources},
 	} {
 		args := []string{"fdinit"}
 		if c.line != "" {
@@ -157,7 +165,7 @@ func TestOddEnvironments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "fdinit: FDINIT_GROUP \"x\" is not a switch: allowed are 0 and 1\n"
+		const want = "fdinit: FDINIT_GROUP \"x\" must be 0 or 1\n"
 		if state.ExitCode() != config.StatusFailed || string(words) != want {
 			t.Errorf("%q: status %d, %s", env, state.ExitCode(), words)
 		}

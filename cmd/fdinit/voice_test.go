@@ -142,7 +142,7 @@ func TestAnswers(t *testing.T) {
 		{line: "dumb-init --help", stderr: dumbInitVersion() + "\nUsage: dumb-init [option] command [[arg] ...]\n"},
 		{line: "dumb-init", stderr: usageOfDumbInit, status: 1},
 		{line: "dumb-init -r 32:1 ls", stderr: "Usage: -r option takes <signum>:<signum>, where <signum> is between 1 and 31.\n", status: 1},
-		{line: "dumb-init ls", env: []string{"FDINIT_GROUP=2"}, stderr: "fdinit: FDINIT_GROUP \"2\" is not a switch", status: 125},
+		{line: "dumb-init ls", env: []string{"FDINIT_GROUP=2"}, stderr: "fdinit: FDINIT_GROUP \"2\" must be 0 or 1", status: 125},
 
 		{line: "catatonit -V", stdout: tiniVersion() + "\n"},
 		{line: "podman-init --version", stdout: "tini version "},

@@ -180,7 +180,7 @@ func refused(subject string, st *unix.Stat_t) finding {
 		f.remedy = "give this user execute permission (x)"
 	default:
 		f.cause = subject + " may not be executed by " + who() + " although its mode allows it (" + owned(st) +
-			"), which leaves an access control list or a security module" + confinement()
+			"), so probably an access control list or a security module" + confinement() + " refused it"
 	}
 	return f
 }
@@ -266,7 +266,7 @@ func (p *probe) elf(file *regular, head, path, subject string, level int) findin
 		next = "the ELF loader " + show(name) + " of " + show(path)
 	}
 	if name == "" {
-		f := finding{errno: unix.EACCES, cause: subject + " names an ELF loader without a name"}
+		f := finding{errno: unix.EACCES, cause: subject + " has an empty ELF loader name"}
 		if p.got == unix.ENOENT {
 			f.errno = p.got
 		}

@@ -168,14 +168,14 @@ func (p *probe) fromErrno(a Attempt, file string) finding {
 		case p.unread:
 			f.cause = "its mode and mount allow it, and it cannot be read to look further"
 		default:
-			f.cause = "its mode and mount allow it, which leaves a security module such as AppArmor or SELinux" + confinement()
+			f.cause = "its mode and mount allow it, so probably a security module such as AppArmor or SELinux" + confinement() + " refused it"
 		}
 	case unix.EPERM:
 		if cause, remedy := p.fileCapabilities(); cause != "" {
 			f.cause, f.remedy = cause, remedy
 			break
 		}
-		f.cause = "this usually is a security module such as AppArmor or SELinux" + confinement()
+		f.cause = "this is usually a security module such as AppArmor or SELinux" + confinement()
 		if seccompActive() {
 			f.cause += ", or the seccomp filter that is active here"
 		}
