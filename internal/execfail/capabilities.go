@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capabilityNames are the names of the capabilities by number (linux/capability.h, up to Linux 5.9).
+// capabilityNames are the names of the capabilities by number (linux/capability.h, up
+// to Linux 5.9).
 var capabilityNames = [...]string{
 	"chown", "dac_override", "dac_read_search", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
 	"linux_immutable", "net_bind_service", "net_broadcast", "net_admin", "net_raw", "ipc_lock", "ipc_owner",
@@ -59,11 +60,13 @@ func parseCapabilities(b []byte) (fileCaps, bool) {
 	return c, true
 }
 
-// fileCapabilities tells whether the program has file capabilities that make the kernel refuse it: with the effective
-// bit set, all that the file permits must be obtained, or exec fails with EPERM (bprm_caps_from_vfs_caps in
-// security/commoncap.c). It is how ping and the like fail in a container with few capabilities, even for root.
+// fileCapabilities tells whether the program has file capabilities that make the kernel
+// refuse it: with the effective bit set, all that the file permits must be obtained, or
+// exec fails with EPERM (bprm_caps_from_vfs_caps in security/commoncap.c). It is how
+// ping and the like fail in a container with few capabilities, even for root.
 func (p *probe) fileCapabilities() (cause, remedy string) {
-	// The capabilities of the last program count: those of a script's interpreter, never those of the script.
+	// The capabilities of the last program count: those of a script's interpreter,
+	// never those of the script.
 	var program link
 	for _, l := range p.chain {
 		if !l.loader {
@@ -93,7 +96,8 @@ func (p *probe) fileCapabilities() (cause, remedy string) {
 		if caps.permitted&bit == 0 || caps.inheritable&own.inheritable&bit != 0 {
 			continue
 		}
-		// EINVAL: this kernel does not know the capability, and ignores it in files too.
+		// EINVAL: this kernel does not know the capability, and ignores it in files
+		// too.
 		if in, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(n), 0, 0, 0); err == nil && in == 0 {
 			if list != "" {
 				list += ", "

@@ -22,7 +22,8 @@ const (
 	// nativeHeaderSize is what the kernel reads of an ELF loader.
 	nativeHeaderSize = headerSize32 + (headerSize64-headerSize32)*(strconv.IntSize/64)
 
-	// maxPrograms is the size of all program headers that the kernel accepts (load_elf_phdrs in fs/binfmt_elf.c).
+	// maxPrograms is the size of all program headers that the kernel accepts
+	// (load_elf_phdrs in fs/binfmt_elf.c).
 	maxPrograms = 64 << 10
 
 	typeRelocatable, typeExecutable, typeDynamic, typeCore = 1, 2, 3, 4
@@ -39,7 +40,8 @@ type header struct {
 	phnum   uint16
 }
 
-// parseHeader reads an ELF header. The second result is not empty if no kernel executes the file: it completes "it is …".
+// parseHeader reads an ELF header. The second result is not empty if no kernel executes
+// the file: it completes "it is …".
 func parseHeader(head string, size int64) (header, string) {
 	var h header
 	if len(head) < headerSize32 {
@@ -101,7 +103,8 @@ func corrupt(how string) string { return "a corrupt ELF file (" + how + ")" }
 //go:noinline
 func truncated(size int64) string { return "a truncated ELF file of " + decimal(size) + " bytes" }
 
-// interpreter returns the name of the ELF loader, if the program needs one. The cause of a finding completes "it is …".
+// interpreter returns the name of the ELF loader, if the program needs one. The cause
+// of a finding completes "it is …".
 func (h *header) interpreter(r io.ReaderAt, size int64) (string, bool, finding) {
 	bad := func(errno syscall.Errno, cause string) (string, bool, finding) {
 		return "", false, finding{errno: errno, cause: cause}
@@ -163,8 +166,9 @@ func readString(r io.ReaderAt, length int, at int64) (string, bool) {
 	return string(b), n == length
 }
 
-// platforms are the known values of e_machine and the names of the platforms, spelled as those of images are, by class
-// and byte order. Combinations that do not exist are empty.
+// platforms are the known values of e_machine and the names of the platforms, spelled
+// as those of images are, by class and byte order. Combinations that do not exist are
+// empty.
 var platforms = [...]struct {
 	machine                          uint16
 	little32, little64, big32, big64 string
@@ -223,7 +227,8 @@ func (h *header) name() string {
 	return size + order + "ELF machine " + decimal(int(h.machine))
 }
 
-// machine names this machine in the same spelling: uname tells, because fdinit itself may be a 32-bit program.
+// machine names this machine in the same spelling: uname tells, because fdinit itself
+// may be a 32-bit program.
 func (p *probe) machine() string {
 	if p.native != "" {
 		return p.native
@@ -264,7 +269,7 @@ type ability int
 
 const (
 	foreign ability = iota
-	depends         // on the processor and on how the kernel is built: only the kernel's answer tells
+	depends         // on processor and kernel: only the kernel's answer tells
 	same
 )
 
@@ -296,7 +301,8 @@ func runs(machine, program string) ability {
 	return foreign
 }
 
-// loaderOf tells from the name of an ELF loader which C library a program was built for, and what to do if there is none.
+// loaderOf tells from the name of an ELF loader which C library a program was built
+// for, and what to do if there is none.
 func loaderOf(path string) (libc, remedy string) {
 	name := ascii.Base(path)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// image describes an ELF file that a test builds. The zero value, through native, is a program of this machine that the
-// kernel accepts as far as its headers go.
+// image describes an ELF file that a test builds. The zero value, through native, is a
+// program of this machine that the kernel accepts as far as its headers go.
 type image struct {
 	class, data   byte
 	kind, machine uint16
@@ -203,7 +203,8 @@ func TestInterpreterOfBothClasses(t *testing.T) {
 	}
 }
 
-// FuzzELF gives hostile files to the parser: it must neither panic nor read outside of the file nor invent a name.
+// FuzzELF gives hostile files to the parser: it must neither panic nor read outside of
+// the file nor invent a name.
 func FuzzELF(f *testing.F) {
 	for _, name := range []string{"amd64", "386", "s390x", "arm64"} {
 		m := platform(f, name)

@@ -7,12 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLevels is how many interpreters of interpreters the kernel follows (exec_binprm in fs/exec.c).
+// maxLevels is how many interpreters of interpreters the kernel follows (exec_binprm in
+// fs/exec.c).
 const maxLevels = 5
 
 // examine repeats what the kernel does with one file of an exec, in the kernel's order,
-// and returns the first defect. subject names the file in sentences; loader says that it
-// is to be the ELF loader of the file before it.
+// and returns the first defect. subject names the file in sentences; loader says that
+// it is to be the ELF loader of the file before it.
 func (p *probe) examine(path, subject string, level int, loader bool) finding {
 	if f := p.admit(path, subject); f.errno != 0 {
 		return f
@@ -29,7 +30,8 @@ func (p *probe) examine(path, subject string, level int, loader bool) finding {
 		head, err = file.head()
 	}
 	if err != nil {
-		// Execute permission without read permission is enough for exec, but not for us.
+		// Execute permission without read permission is enough for exec, but not for
+		// us.
 		p.unread = true
 		if err == unix.EIO {
 			return finding{errno: unix.EIO, cause: subject + " cannot be read"}
@@ -56,8 +58,8 @@ func (p *probe) admit(path, subject string) finding {
 		errno, _ := err.(syscall.Errno)
 		pl := walk(path)
 		if pl.errno != errno {
-			// The text of the path does not explain it: the file came or went meanwhile,
-			// or the kernel knows more.
+			// The text of the path does not explain it: the file came or went
+			// meanwhile, or the kernel knows more.
 			return finding{errno: errno, absent: true}
 		}
 		return unreachable(path, subject, pl)
@@ -101,7 +103,8 @@ func onNoexec(path, subject string) finding {
 func unreachable(path, subject string, pl place) finding {
 	f := finding{errno: pl.errno, absent: true}
 	own := subject == "it"
-	// cannot introduces an obstacle on the way to a file that is not the workload itself.
+	// cannot introduces an obstacle on the way to a file that is not the workload
+	// itself.
 	cannot := ""
 	if !own {
 		cannot = subject + " cannot be reached, "
@@ -163,7 +166,8 @@ func unreachable(path, subject string, pl place) finding {
 	return f
 }
 
-// sameName tells whether a path, as it was given, is the link that walk found under a name free of symbolic links.
+// sameName tells whether a path, as it was given, is the link that walk found under a
+// name free of symbolic links.
 func sameName(found, given string) bool {
 	return found == given || strings.TrimPrefix(given, "./") == found
 }
@@ -201,7 +205,8 @@ func (p *probe) script(head, path, subject string, level int) finding {
 	case shebangEmpty:
 		return finding{errno: unix.ENOEXEC, cause: line + " names no interpreter"}
 	case shebangUnnamed:
-		// The kernel goes on and opens an empty name, which is the working directory (or, on some kernels, nothing).
+		// The kernel goes on and opens an empty name, which is the working directory
+		// (or, on some kernels, nothing).
 		f := finding{errno: unix.EACCES, cause: line + " names no interpreter"}
 		if p.got == unix.ENOENT || p.got == unix.ENOEXEC {
 			f.errno = p.got
@@ -237,8 +242,9 @@ func (p *probe) elf(file *regular, head, path, subject string, level int) findin
 			return finding{errno: unix.ENOEXEC, cause: mismatch, remedy: "choose the image for this platform or install binfmt_misc emulation"}
 		}
 		if p.got == unix.ENOENT {
-			// The kernel's own ELF loader answers ENOEXEC: this is the answer for a binfmt_misc interpreter that is
-			// registered without flag F and is not in this container.
+			// The kernel's own ELF loader answers ENOEXEC: this is the answer for a
+			// binfmt_misc interpreter that is registered without flag F and is not in
+			// this container.
 			return finding{
 				errno: unix.ENOENT, cause: mismatch + ", and the emulator that binfmt_misc names for it does not exist here",
 				remedy: "choose the image for this platform or register the emulator with binfmt_misc's flag F",
@@ -284,7 +290,8 @@ func (p *probe) elf(file *regular, head, path, subject string, level int) findin
 	return f
 }
 
-// loader looks at the header of an ELF loader: the kernel maps it beside the program, so it must be ELF for the same machine.
+// loader looks at the header of an ELF loader: the kernel maps it beside the program,
+// so it must be ELF for the same machine.
 func (p *probe) loader(file *regular, head, subject string) finding {
 	if file.size < int64(nativeHeaderSize) {
 		return finding{errno: unix.EIO, cause: subject + " has only " + decimal(file.size) + " bytes"}

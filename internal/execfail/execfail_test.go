@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each test builds a file that cannot be executed, lets the kernel say so, and compares the words. Together they are
-// the list of what is explained. DIR stands for the directory of the test.
+// Each test builds a file that cannot be executed, lets the kernel say so, and compares
+// the words. Together they are the list of what is explained. DIR stands for the
+// directory of the test.
 
 func TestMissing(t *testing.T) {
 	dir := t.TempDir()
@@ -209,8 +210,8 @@ func TestNoexecMount(t *testing.T) {
 		`exec "DIR/my data/sub/run": permission denied: it is on "DIR/my data", which is mounted noexec: mount it without noexec or use another directory`)
 	judge(t, dir, ask(t, scenario{Command: dir + "/script", Steps: steps}), unix.EACCES,
 		`exec DIR/script: permission denied: its interpreter DIR/interpreter is on "DIR/my data", which is mounted noexec: mount it without noexec or use another directory`)
-	// Nor has the mount a name where statx does not tell its number (before Linux 5.8), and
-	// without /proc.
+	// Nor has the mount a name where statx does not tell its number (before Linux 5.8),
+	// and without /proc.
 	old := append(slices.Clone(steps), step{"refuse statx", fmt.Sprint(int(unix.ENOSYS))})
 	judge(t, dir, ask(t, scenario{Command: mount + "/sub/run", Steps: old}), unix.EACCES,
 		`exec "DIR/my data/sub/run": permission denied: it is in "DIR/my data/sub", on a file system mounted noexec: mount it without noexec or use another directory`)
@@ -256,7 +257,8 @@ func TestShebang(t *testing.T) {
 	}
 }
 
-// A #! line without a newline and without a name makes newer kernels open the empty name, older ones refuse the format.
+// A #! line without a newline and without a name makes newer kernels open the empty
+// name, older ones refuse the format.
 func TestUnfinishedShebang(t *testing.T) {
 	dir := t.TempDir()
 	put(t, 0o755, "#!", dir, "run")
@@ -385,7 +387,8 @@ func TestForeignProgram(t *testing.T) {
 	check(t, dir, a, unix.ENOEXEC, "exec DIR/run: exec format error: it is built for "+arch+", this machine is "+(&probe{}).machine()+": choose the image for this platform or install binfmt_misc emulation")
 }
 
-// In an image without a shell the fallback to /bin/sh fails, whichever errno is then handed over.
+// In an image without a shell the fallback to /bin/sh fails, whichever errno is then
+// handed over.
 func TestNoShell(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
@@ -409,8 +412,8 @@ func TestNoShell(t *testing.T) {
 	}
 }
 
-// A shell that cannot be executed either is what the kernel's answer is about, unless it
-// is missing.
+// A shell that cannot be executed either is what the kernel's answer is about, unless
+// it is missing.
 func TestBrokenShell(t *testing.T) {
 	needRoot(t)
 	const beginning = "it has no #! line and is not an ELF program, and "
@@ -438,8 +441,8 @@ func TestBrokenShell(t *testing.T) {
 	}
 }
 
-// Kernels before 5.8 say of an interpreter that it is a directory, later ones that it may
-// not be executed. A filter stands for an old one.
+// Kernels before 5.8 say of an interpreter that it is a directory, later ones that it
+// may not be executed. A filter stands for an old one.
 func TestDirectoryOnOldKernels(t *testing.T) {
 	dir := t.TempDir()
 	put(t, 0o755, "#!"+dir+"\n", dir, "script")
@@ -641,7 +644,8 @@ func TestMissingEmulator(t *testing.T) {
 		", and the emulator that binfmt_misc names for it does not exist here: choose the image for this platform or register the emulator with binfmt_misc's flag F")
 }
 
-// A 32-bit program runs or not as the kernel is built; only if the kernel refuses its format is that the cause.
+// A 32-bit program runs or not as the kernel is built; only if the kernel refuses its
+// format is that the cause.
 func TestNarrowProgram(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("builds a 386 program")

@@ -1,17 +1,3 @@
-// Package execfail finds out why execve(2) refused a program.
-//
-// An errno is all the kernel gives, and it is ambiguous where it matters most: ENOENT means a missing file, a
-// missing interpreter of an existing script, or a missing ELF loader of an existing program; EACCES has a dozen
-// meanings. This package looks at the file again in the order in which the kernel does (fs/exec.c, binfmt_script.c,
-// binfmt_elf.c), predicts the errno that each defect would give, and names a defect only when the prediction is the
-// answer that was really received. What it cannot check it does not claim.
-//
-// It is ordinary hosted Go: it allocates, opens files and may take milliseconds. It must run in the process whose
-// exec failed, or in one with the same identity, limits, root and working directory. It is not a test whether an
-// exec would succeed: only execve itself knows, and the answer may change in between.
-//
-// It reads from a file only what exec itself reads (the first 256 bytes, the program headers, the loader's name),
-// opens nothing but regular files, works without /proc, and stays bounded on hostile files.
 package execfail
 
 import (
@@ -24,16 +10,18 @@ import (
 // Attempt is what was tried.
 type Attempt struct {
 	Command string // argv[0] of the workload as given
-	Path    string // the directories that were searched: the value of PATH, or the default without one
+	Path    string // what was searched: the value of PATH, or the default without one
 	PathSet bool   // PATH was in the environment
 
-	// Args counts the argument and environment strings, ArgBytes the bytes they take in the new program, with their
-	// NULs and pointers. Only E2BIG needs them; zero means unknown.
+	// Args counts the argument and environment strings, ArgBytes the bytes they take in
+	// the new program, with their NULs and pointers. Only E2BIG needs them; zero means
+	// unknown.
 	Args     int64
 	ArgBytes int64
 
-	// Errno is what the kernel answered; after a search through PATH the remembered one (EACCES wins over ENOENT).
-	// Zero means that the answer was lost, as under an emulator that turns vfork into fork: then the file alone tells.
+	// Errno is what the kernel answered; after a search through PATH the remembered one
+	// (EACCES wins over ENOENT). Zero means that the answer was lost, as under an
+	// emulator that turns vfork into fork: then the file alone tells.
 	Errno syscall.Errno
 }
 
@@ -45,7 +33,8 @@ type Explanation struct {
 	Remedy string // a clause of advice, or empty
 }
 
-// String is the whole explanation on one line, lower case and without a period, fit to follow "fdinit: ".
+// String is the whole explanation on one line, lower case and without a period, fit to
+// follow "fdinit: ".
 func (e Explanation) String() string {
 	s := "exec " + show(e.File)
 	for _, part := range [...]string{e.Reason, e.Cause, e.Remedy} {
@@ -56,7 +45,8 @@ func (e Explanation) String() string {
 	return s
 }
 
-// Explain finds out why the attempt failed. It never panics and takes bounded time on any file.
+// Explain finds out why the attempt failed. It never panics and takes bounded time on
+// any file.
 func Explain(a Attempt) Explanation {
 	p := &probe{got: a.Errno}
 	file, f := a.Command, finding{}
@@ -77,7 +67,8 @@ func Explain(a Attempt) Explanation {
 		errno = f.errno
 	}
 	if f.errno != errno {
-		// What was found is not what the kernel complained about: say what the errno alone allows to say.
+		// What was found is not what the kernel complained about: say what the errno
+		// alone allows to say.
 		f = p.fromErrno(a, file)
 	}
 	e := Explanation{File: file, Reason: errno.Error(), Cause: f.cause, Remedy: f.remedy}
@@ -87,12 +78,14 @@ func Explain(a Attempt) Explanation {
 	return e
 }
 
-// finding is a defect and the errno by which the kernel reports it. No errno means no defect.
+// finding is a defect and the errno by which the kernel reports it. No errno means no
+// defect.
 type finding struct {
 	errno         syscall.Errno
 	cause, remedy string
 
-	// absent: the file itself is not there. The next directory of PATH may have it, and there is nothing to say of this one.
+	// absent: the file itself is not there. The next directory of PATH may have it, and
+	// there is nothing to say of this one.
 	absent bool
 	// shell: neither a program nor a script, so /bin/sh would have been tried.
 	shell bool
@@ -102,33 +95,36 @@ type finding struct {
 type probe struct {
 	got     syscall.Errno // the kernel's answer, 0 if unknown
 	chain   []link        // the files that exec opens one after another, as far as they exist
-	unread  bool          // a file of the chain may be executed but not read, so what follows it is unknown
-	unsure  bool          // the kernel refused to tell about mode or mount of a file of the chain
+	unread  bool          // a file of the chain cannot be read, so the next is unknown
+	unsure  bool          // the kernel does not tell a file's mode or mount
 	native  string        // cached by machine()
 	shTried bool          // /bin/sh is being looked at: no recursion
 }
 
-// link is one file of the chain, with its name in sentences: "it", "its interpreter /bin/sh".
+// link is one file of the chain, with its name in sentences: "it", "its interpreter
+// /bin/sh".
 type link struct {
 	path, subject string
-	loader        bool // an ELF loader: opened by exec, but its own file capabilities do not count
+	loader        bool // an ELF loader, whose file capabilities do not count
 }
 
-// explainFile looks at one named file and returns the defect that matches the kernel's answer, if there is one.
+// explainFile looks at one named file and returns the defect that matches the kernel's
+// answer, if there is one.
 func (p *probe) explainFile(path string) finding {
 	p.chain, p.unread, p.unsure = p.chain[:0], false, false
 	return p.match(p.examine(path, "it", 0, false))
 }
 
-// match fits a finding to the kernel's answer where more than one answer is possible for the same defect.
+// match fits a finding to the kernel's answer where more than one answer is possible
+// for the same defect.
 func (p *probe) match(f finding) finding {
 	switch {
 	case f.errno == unix.EACCES && p.got == unix.EISDIR:
 		// Kernels before 5.8 knew EISDIR here for interpreters.
 		f.errno = p.got
 	case f.shell && !p.shTried:
-		// fdinit runs a file without #! through /bin/sh, as execvp(3) does. Its answer arrives as ENOEXEC or as the
-		// errno of executing /bin/sh.
+		// fdinit runs a file without #! through /bin/sh, as execvp(3) does. Its answer
+		// arrives as ENOEXEC or as the errno of executing /bin/sh.
 		sh := &probe{shTried: true}
 		s := sh.examine("/bin/sh", "/bin/sh", 0, false)
 		if s.errno != 0 {
@@ -142,7 +138,8 @@ func (p *probe) match(f finding) finding {
 	return f
 }
 
-// severalWords advises on "ls -l" given as one word, the classic slip in an exec-form ENTRYPOINT.
+// severalWords advises on "ls -l" given as one word, the classic slip in an exec-form
+// ENTRYPOINT.
 func (p *probe) severalWords(a Attempt) string {
 	i := strings.IndexAny(a.Command, " \t")
 	if i <= 0 || !executableWord(a.Command[:i], a) {
@@ -151,8 +148,8 @@ func (p *probe) severalWords(a Attempt) string {
 	return "give the command " + show(a.Command[:i]) + " and its arguments as separate words"
 }
 
-// fromErrno says what the errno and the state of this process allow to say, after the file has shown no defect that
-// would give this errno.
+// fromErrno says what the errno and the state of this process allow to say, after the
+// file has shown no defect that would give this errno.
 func (p *probe) fromErrno(a Attempt, file string) finding {
 	f := finding{errno: a.Errno}
 	switch a.Errno {
@@ -184,7 +181,8 @@ func (p *probe) fromErrno(a Attempt, file string) finding {
 			f.cause = "the seccomp filter that is active here may refuse execve"
 		}
 	case unix.EAGAIN:
-		// Since Linux 3.1 execve fails so after a change of the user id that went beyond the limit.
+		// Since Linux 3.1 execve fails so after a change of the user id that went
+		// beyond the limit.
 		if n, ok := softLimit(unix.RLIMIT_NPROC); ok {
 			f.cause = "this is the answer when uid " + decimal(unix.Getuid()) + " has more processes than RLIMIT_NPROC (" + decimal(n) + ") allows"
 			f.remedy = "raise the limit or stop other processes of this user"
@@ -205,7 +203,8 @@ func (p *probe) fromErrno(a Attempt, file string) finding {
 	return f
 }
 
-// tooBig sets the sizes against the kernel's limits (bprm_stack_limits and copy_strings in fs/exec.c).
+// tooBig sets the sizes against the kernel's limits (bprm_stack_limits and copy_strings
+// in fs/exec.c).
 func tooBig(a Attempt) string {
 	const (
 		minimum = 128 << 10         // ARG_MAX, granted whatever the stack limit

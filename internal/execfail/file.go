@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// headSize is how much of a file the kernel reads to tell its format: BINPRM_BUF_SIZE, 128 before Linux 5.1.
+// headSize is how much of a file the kernel reads to tell its format: BINPRM_BUF_SIZE,
+// 128 before Linux 5.1.
 const headSize = 256
 
 // regular is an open regular file.
@@ -15,8 +16,9 @@ type regular struct {
 	size int64
 }
 
-// openRegular opens a file that was seen to be regular. Should it have been replaced since, O_NONBLOCK and O_NOCTTY
-// keep a pipe or a terminal in its place from doing harm, and it is refused.
+// openRegular opens a file that was seen to be regular. Should it have been replaced
+// since, O_NONBLOCK and O_NOCTTY keep a pipe or a terminal in its place from doing
+// harm, and it is refused.
 func openRegular(path string) (*regular, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helperVariable makes the test binary a helper: a process of its own that changes its identity, limits, mounts or
-// root as a scenario asks, tries to execute the command, and explains the failure from within.
+// helperVariable makes the test binary a helper: a process of its own that changes its
+// identity, limits, mounts or root as a scenario asks, tries to execute the command,
+// and explains the failure from within.
 const helperVariable = "EXECFAIL_TEST_SCENARIO"
 
 // scenario is what a helper does.
@@ -27,9 +28,11 @@ type scenario struct {
 	Path    string
 	PathSet bool
 	Steps   []step
-	// Self executes in the helper's own place instead of a child: for what belongs to the process, not to its children.
+	// Self executes in the helper's own place instead of a child: for what belongs to
+	// the process, not to its children.
 	Self bool
-	// Namespace puts the helper into a user namespace of its own, with a mount namespace.
+	// Namespace puts the helper into a user namespace of its own, with a mount
+	// namespace.
 	Namespace bool
 }
 
@@ -138,8 +141,9 @@ func (s step) take() error {
 	return fmt.Errorf("unknown step")
 }
 
-// crowd becomes a user who has more processes than RLIMIT_NPROC allows. That is judged when the user id changes, before
-// this thread counts itself: another thread has to be there already.
+// crowd becomes a user who has more processes than RLIMIT_NPROC allows. That is judged
+// when the user id changes, before this thread counts itself: another thread has to be
+// there already.
 func crowd(uid int) error {
 	if err := syscall.Setgroups(nil); err != nil {
 		return err
@@ -220,7 +224,8 @@ func ask(t *testing.T, s scenario) outcome {
 	return o
 }
 
-// try really executes a command by the rules of execvp(3), as fdinit does, and returns the kernel's answer.
+// try really executes a command by the rules of execvp(3), as fdinit does, and returns
+// the kernel's answer.
 func try(a Attempt, more ...string) syscall.Errno {
 	argv := append([]string{a.Command}, more...)
 	if strings.Contains(a.Command, "/") || a.Command == "" {
@@ -250,8 +255,8 @@ func execute(file string, argv []string) syscall.Errno {
 	}
 	switch shell := forkExec("/bin/sh", []string{"sh", "-c", "exit 0"}); shell {
 	case 0:
-		// A shell is here, so fdinit would have succeeded in starting it; the tests want
-		// the kernel's own answer.
+		// A shell is here, so fdinit would have succeeded in starting it; the tests
+		// want the kernel's own answer.
 		return errno
 	case unix.ENOENT:
 		return errno // fdinit does not tell that there is no shell
@@ -274,7 +279,8 @@ func forkExec(file string, argv []string) syscall.Errno {
 	}
 }
 
-// check tries a command for real and compares the explanation, in which DIR stands for the directory of the test.
+// check tries a command for real and compares the explanation, in which DIR stands for
+// the directory of the test.
 func check(t *testing.T, dir string, a Attempt, errno syscall.Errno, want string, more ...string) {
 	t.Helper()
 	a.Errno = try(a, more...)
@@ -282,7 +288,8 @@ func check(t *testing.T, dir string, a Attempt, errno syscall.Errno, want string
 		t.Fatalf("the kernel answered %q (%d), expected %q", a.Errno.Error(), a.Errno, errno.Error())
 	}
 	judge(t, dir, outcome{a.Errno, Explain(a), ""}, errno, want)
-	// When the answer was lost, the file alone must lead to the same words, unless they need the errno.
+	// When the answer was lost, the file alone must lead to the same words, unless they
+	// need the errno.
 	switch errno {
 	case unix.ETXTBSY, unix.E2BIG:
 		return
@@ -306,8 +313,9 @@ func judge(t *testing.T, dir string, o outcome, errno syscall.Errno, want string
 	}
 }
 
-// kernelRuns skips a test where the kernel does not run the programs of the platform that the test is built for: under
-// an emulator of user space. There the kernel's answers are those of another platform.
+// kernelRuns skips a test where the kernel does not run the programs of the platform
+// that the test is built for: under an emulator of user space. There the kernel's
+// answers are those of another platform.
 func kernelRuns(t *testing.T) {
 	t.Helper()
 	m := native(t)

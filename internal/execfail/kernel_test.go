@@ -16,7 +16,8 @@ func predict(path string) syscall.Errno {
 	return p.explainFile(path).errno
 }
 
-// The explanations stand on predicting the kernel. Here it is asked about files that nobody would write.
+// The explanations stand on predicting the kernel. Here it is asked about files that
+// nobody would write.
 
 func TestPredictsShebangLines(t *testing.T) {
 	kernelRuns(t)
@@ -89,7 +90,8 @@ func TestPredictsELFHeaders(t *testing.T) {
 		}
 	}
 	for i := range len(whole) - len(m.loader) {
-		// The kernel does not look at class and byte order, only at the machine and at the layout that goes with it.
+		// The kernel does not look at class and byte order, only at the machine and at
+		// the layout that goes with it.
 		if i == 4 || i == 5 {
 			continue
 		}

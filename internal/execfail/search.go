@@ -6,11 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxElements bounds the directories of PATH that are looked at: a longer one is hostile.
+// maxElements bounds the directories of PATH that are looked at: a longer one is
+// hostile.
 const maxElements = 1024
 
-// explainSearch repeats the search through PATH by the rules of execvp(3) and picks the file that is to blame: the
-// first one whose defect gives the kernel's answer. When no file is, the command itself is returned, with the PATH.
+// explainSearch repeats the search through PATH by the rules of execvp(3) and picks the
+// file that is to blame: the first one whose defect gives the kernel's answer. When no
+// file is, the command itself is returned, with the PATH.
 func (p *probe) explainSearch(a Attempt) (string, finding) {
 	type candidate struct {
 		file string
@@ -68,8 +70,8 @@ func elements(list string) []string {
 	return dirs
 }
 
-// executable tells whether there is a regular file with execute permission, without looking into it: for advice about
-// files that exec did not touch.
+// executable tells whether there is a regular file with execute permission, without
+// looking into it: for advice about files that exec did not touch.
 func executable(path string) bool {
 	var st unix.Stat_t
 	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && access(path) == nil
@@ -97,7 +99,8 @@ const (
 	decisive     // this is what the search ended with
 )
 
-// rank tells how well a finding about a file in a directory of PATH explains the outcome of the search.
+// rank tells how well a finding about a file in a directory of PATH explains the
+// outcome of the search.
 func (p *probe) rank(f finding) int {
 	skipped := f.errno == unix.ENOENT || f.errno == unix.ENOTDIR
 	switch {

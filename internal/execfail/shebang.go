@@ -17,8 +17,9 @@ const (
 	shebangUnnamed // no name and no newline: the kernel opens the empty name
 )
 
-// parseShebang finds the interpreter in the head of a script as load_script in fs/binfmt_script.c does: blanks are
-// spaces and tabs only, so a carriage return is part of the name, and a missing newline is fine as long as the name ends.
+// parseShebang finds the interpreter in the head of a script as load_script in
+// fs/binfmt_script.c does: blanks are spaces and tabs only, so a carriage return is
+// part of the name, and a missing newline is fine as long as the name ends.
 func parseShebang(head string) (string, shebang) {
 	line, whole := head[2:], len(head) == headSize
 	if i := strings.IndexAny(line, "\n\x00"); i >= 0 && line[i] == '\n' {
@@ -31,7 +32,8 @@ func parseShebang(head string) (string, shebang) {
 		}
 		return name, shebangFine
 	}
-	// The rest of the kernel's buffer is NULs if the file is shorter, and a NUL ends the name as well.
+	// The rest of the kernel's buffer is NULs if the file is shorter, and a NUL ends
+	// the name as well.
 	rest := strings.TrimLeft(line, " \t")
 	i := strings.IndexAny(rest, " \t\x00")
 	if i < 0 {
@@ -49,7 +51,8 @@ func parseShebang(head string) (string, shebang) {
 	return rest[:i], shebangFine
 }
 
-// formats are the beginnings of files that Linux does not execute by itself but that people try to.
+// formats are the beginnings of files that Linux does not execute by itself but that
+// people try to.
 var formats = []struct{ magic, name string }{
 	{"MZ", "a Windows program"},
 	{"\xfe\xed\xfa\xce", "a macOS program"},
@@ -84,8 +87,8 @@ func unknownFormat(head, subject string) finding {
 		f.remedy = "let it start with #!"
 		return f
 	case strings.HasPrefix(head, "\xca\xfe\xba\xbe") && len(head) >= 8:
-		// Java took the magic number of macOS's universal binaries. What follows is a count there, a version here; the
-		// oldest version of a class file is 45.
+		// Java took the magic number of macOS's universal binaries. What follows is a
+		// count there, a version here; the oldest version of a class file is 45.
 		f.cause = subject + " is a Java class file"
 		if head[4] == 0 && head[5] == 0 && head[6] == 0 && head[7] < 45 {
 			f.cause = subject + " is a macOS program"

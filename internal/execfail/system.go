@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxMountInfo bounds what is read of the mount table: a node with thousands of mounts has some hundred kB.
+// maxMountInfo bounds what is read of the mount table: a node with thousands of mounts
+// has some hundred kB.
 const maxMountInfo = 1 << 20
 
 // readProc reads at most limit bytes of a file under /proc, nothing if it is not there.
@@ -49,7 +50,8 @@ func seccompActive() bool {
 	return err == nil && mode != 0
 }
 
-// confinement names the profile or context under which a security module holds this process, as " (…)".
+// confinement names the profile or context under which a security module holds this
+// process, as " (…)".
 func confinement() string {
 	if label := parseLabel(readProc("/proc/self/attr/current", 512)); label != "" {
 		return " (this process runs under " + show(label) + ")"
@@ -57,7 +59,8 @@ func confinement() string {
 	return ""
 }
 
-// parseLabel returns a label that confines: "docker-default (enforce)" of AppArmor or a context of SELinux.
+// parseLabel returns a label that confines: "docker-default (enforce)" of AppArmor or a
+// context of SELinux.
 func parseLabel(label string) string {
 	if i := strings.IndexAny(label, "\n\x00"); i >= 0 {
 		label = label[:i]
@@ -80,7 +83,8 @@ func directoryOf(path string) string {
 	return path[:i]
 }
 
-// mountPoint names the noexec mount that a file is on, empty if that cannot be found out.
+// mountPoint names the noexec mount that a file is on, empty if that cannot be found
+// out.
 func mountPoint(path string) string {
 	var sx unix.Statx_t
 	// The mount's number is told since Linux 5.8.

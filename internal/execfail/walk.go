@@ -34,7 +34,7 @@ const (
 type place struct {
 	obstacle obstacle
 	errno    syscall.Errno
-	at       string // the component concerned, free of symbolic links; for reached, the file itself
+	at       string // the component, free of symbolic links; for reached, the file itself
 	link     string // for dangling: the first link that led there
 	target   string // for dangling: what does not exist
 	direct   bool   // for dangling: target is the text of the link itself
@@ -60,7 +60,9 @@ func walk(path string) place {
 
 // walker is on its way along a path.
 type walker struct {
-	cur   string // the directory reached so far, free of symbolic links; empty for the working directory
+	// cur is the directory reached so far, free of symbolic links; empty for the working
+	// directory.
+	cur   string
 	rest  string // what is to be followed from there
 	links int
 	seen  map[string]bool
@@ -119,8 +121,8 @@ func (w *walker) directory() string {
 	return w.cur
 }
 
-// stopped tells what it means for the path that lstat fails for a component of it. after
-// is what follows the component.
+// stopped tells what it means for the path that lstat fails for a component of it.
+// after is what follows the component.
 func (w *walker) stopped(err error, full, after string) place {
 	switch err {
 	case unix.ENOENT:
@@ -167,7 +169,8 @@ func (w *walker) follow(full, after string) (end place, ended bool) {
 	return place{}, false
 }
 
-// readLink reads the text of a symbolic link, unless the text is not what the kernel follows: /proc/PID/exe and the like.
+// readLink reads the text of a symbolic link, unless the text is not what the kernel
+// follows: /proc/PID/exe and the like.
 func readLink(dir, path string) (string, bool) {
 	var fs unix.Statfs_t
 	if unix.Statfs(dir, &fs) == nil && uint32(fs.Type) == unix.PROC_SUPER_MAGIC {
@@ -194,7 +197,8 @@ func inside(dir, name string) string {
 	return dir + "/" + name
 }
 
-// parent is the directory above one that is free of symbolic links, where cutting off the last component is right.
+// parent is the directory above one that is free of symbolic links, where cutting off
+// the last component is right.
 func parent(dir string) string {
 	switch {
 	case dir == "/":

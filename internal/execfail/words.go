@@ -7,10 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxShown bounds the names in a message. A PATH is rarely longer, a hostile name can have megabytes.
+// maxShown bounds the names in a message. A PATH is rarely longer, a hostile name can
+// have megabytes.
 const maxShown = 300
 
-// show makes a name fit for a message of one line: as it is where that is unambiguous, quoted where it is not.
+// show makes a name fit for a message of one line: as it is where that is unambiguous,
+// quoted where it is not.
 func show(name string) string {
 	cut := ""
 	if len(name) > maxShown {
@@ -30,7 +32,8 @@ func show(name string) string {
 // decimal writes a number.
 func decimal[N int | int64 | uint64](n N) string { return digits(uint64(n)) }
 
-// digits is not inlined because it is called some forty times, and the binary is to stay small.
+// digits is not inlined because it is called some forty times, and the binary is to
+// stay small.
 //
 //go:noinline
 func digits(n uint64) string { return strconv.FormatUint(n, 10) }
@@ -45,8 +48,8 @@ func workingDirectory() string {
 	return show(unix.ByteSliceToString(buf[:n]))
 }
 
-// who names the identity by which the kernel judged. That root needs a capability to pass over the mode is what people
-// do not expect who drop all of them.
+// who names the identity by which the kernel judged. That root needs a capability to
+// pass over the mode is what people do not expect who drop all of them.
 func who() string {
 	uid := unix.Geteuid()
 	s := "uid " + decimal(uid) + ", gid " + decimal(unix.Getegid())
@@ -65,8 +68,9 @@ func owned(st *unix.Stat_t) string {
 	return "mode " + mode + ", owner " + decimal(uint64(st.Uid)) + ":" + decimal(uint64(st.Gid))
 }
 
-// modeGrants tells whether the mode bits alone give this process the execute or search permission. Capabilities,
-// access control lists and security modules may say otherwise: only faccessat knows the whole answer.
+// modeGrants tells whether the mode bits alone give this process the execute or search
+// permission. Capabilities, access control lists and security modules may say
+// otherwise: only faccessat knows the whole answer.
 func modeGrants(st *unix.Stat_t) bool {
 	if st.Uid == uint32(unix.Geteuid()) {
 		return st.Mode&0o100 != 0
@@ -84,8 +88,9 @@ func modeGrants(st *unix.Stat_t) bool {
 	return st.Mode&0o001 != 0
 }
 
-// access asks the kernel for the execute permission, with the effective identity as exec uses it. (Before Linux 5.8
-// and under a seccomp filter that does not know faccessat2, x/sys answers from the mode bits.)
+// access asks the kernel for the execute permission, with the effective identity as
+// exec uses it. (Before Linux 5.8 and under a seccomp filter that does not know
+// faccessat2, x/sys answers from the mode bits.)
 func access(path string) error {
 	return unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS)
 }

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of the search for those who have a file open. It is a courtesy: the message is right without.
+// Bounds of the search for those who have a file open. It is a courtesy: the message is
+// right without.
 const (
 	maxProcesses   = 4096
 	maxDescriptors = 50000
@@ -17,7 +18,8 @@ const (
 	searchTime     = 250 * time.Millisecond
 )
 
-// busy words "text file busy": which file of the chain, and who has it open for writing.
+// busy words "text file busy": which file of the chain, and who has it open for
+// writing.
 func (p *probe) busy() string {
 	deadline := time.Now().Add(searchTime)
 	for _, l := range p.chain {
@@ -35,8 +37,9 @@ func (p *probe) busy() string {
 	return "it or " + last.subject + " is open for writing"
 }
 
-// writers looks through /proc for processes that have a file open for writing. The names of the descriptors are
-// compared first: they cost no access to the file systems behind them, which may hang.
+// writers looks through /proc for processes that have a file open for writing. The
+// names of the descriptors are compared first: they cost no access to the file systems
+// behind them, which may hang.
 func writers(path string, deadline time.Time) string {
 	var want unix.Stat_t
 	if unix.Stat(path, &want) != nil {
