@@ -14,16 +14,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // JVMReport is gcj's measurement of 2007 on a Java virtual machine of today.
 type JVMReport struct {
-	Command string   `json:"command"`
-	Date    string   `json:"date"`
-	Machine Machine  `json:"machine"`
+	Header
 	Init    string   `json:"init"`
 	Java    string   `json:"java"`
 	Options []string `json:"options"`
@@ -98,7 +95,7 @@ type jvmBench struct {
 
 // reportJVM measures and writes, or prints when there is no directory. Without
 // a Java development kit there is nothing to report.
-func reportJVM(dir, command, out, fdinit string, size jvmSizes) error {
+func reportJVM(dir string, header Header, out, fdinit string, size jvmSizes) error {
 	found := map[string]string{}
 	for _, t := range jvmTools {
 		path, err := exec.LookPath(t.tool)
@@ -120,9 +117,7 @@ func reportJVM(dir, command, out, fdinit string, size jvmSizes) error {
 		return fmt.Errorf("compiling jvm/Exec.java: %w\n%s", err, out)
 	}
 	b.report = &JVMReport{
-		Command: command,
-		Date:    time.Now().UTC().Format(time.DateOnly),
-		Machine: thisMachine(),
+		Header:  header,
 		Init:    version(contender{name: subjectName, path: b.fdinit}),
 		Options: jvmOptions,
 		Files:   jvmFiles,
@@ -132,14 +127,7 @@ func reportJVM(dir, command, out, fdinit string, size jvmSizes) error {
 	if err := b.measure(size); err != nil {
 		return err
 	}
-	if out == "" {
-		fmt.Print(b.report.markdown(false))
-		return nil
-	}
-	if err := writeReport(out, "jvm", b.report, b.report.markdown(true)); err != nil {
-		return err
-	}
-	return b.report.chart(out)
+	return deliver(b.report, out)
 }
 
 // skip says what is not measured and why, or fails where that is not allowed.

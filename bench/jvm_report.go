@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-func (r *JVMReport) chart(dir string) error {
+func (r *JVMReport) charts(dir string) error {
 	var ticks []plot.Tick
 	type key struct {
 		proc  bool
@@ -46,45 +46,50 @@ func (r *JVMReport) chart(dir string) error {
 	return logChart(filepath.Join(dir, "jvm"), title, "ulimit -n", "ms", ticks, curves)
 }
 
+func (r *JVMReport) names() (data, text string) { return "jvm.json", "jvm.md" }
+
 func (r *JVMReport) markdown(withCharts bool) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n\n", args...) }
-	line("# A JVM that executes commands")
-	line("Made by `%s` in `bench/` on %s: %s, %d cores, Linux %s, %s. Java: %s with `%s`. fdinit: `%s`.", r.Command, r.Date,
-		r.Machine.CPU, r.Machine.Cores, r.Machine.Kernel, r.Machine.Distribution, r.Java, strings.Join(r.Options, " "), r.Init)
-	line("In 2007 it was measured for gcj, a Java of that time, what a child costs that closes all descriptors up to the limit before it executes a command, under limits of 100, 1024 and 10240 and with 50 files open. This is that test: a Java program (`bench/jvm/Exec.java`) holds %d files open and executes `/bin/true` through `ProcessBuilder`, under `ulimit -n` of several sizes, soft and hard alike, with and without fdinit in front. A time is from before `start()` to after `waitFor()`.", r.Files)
-	line("All virtual machines of a part exist at the same time and have their turns in a random order, at most %d executions each; the first turn is not counted, and all are started anew %d times. On a computer that others use too, look at the **minima**; medians and totals contain the neighbours. In brackets the 95 %% bootstrap interval of the ratio of medians.", r.Block, r.Starts)
-	for _, s := range r.Skipped {
-		line("Skipped: %s.", s)
-	}
-	if withCharts {
-		line("![Cost of an execution against the limit](jvm.svg)")
-	}
-	line("## What to expect, and what not")
-	r.expectation(line)
+	p := &page{withCharts: withCharts}
+	r.introduction(p)
+	r.expectation(p)
 	for _, proc := range []bool{true, false} {
-		if !slices.ContainsFunc(r.Rows, func(x JVMRow) bool { return x.Proc == proc }) {
-			continue
+		if slices.ContainsFunc(r.Rows, func(x JVMRow) bool { return x.Proc == proc }) {
+			r.procSection(p, proc)
 		}
-		if proc {
-			line("## As it is")
-		} else {
-			line("## Without /proc")
-			line("With `/proc` hidden the JVM falls back to what gcj did. A fifth of the executions.")
-		}
-		t := newTable("limit", "in front", "limit seen", "executions", "min, ms", "ratio", "median, ms", "ratio", "total, s")
-		for _, x := range r.Rows {
-			if x.Proc == proc {
-				t.row(fmt.Sprint(x.Limit), x.Front, fmt.Sprint(x.Seen), fmt.Sprint(x.Executions), fmt.Sprintf("%.2f", x.Min/1e3), minRatio(x.Ratio),
-					fmt.Sprintf("%.2f", x.Median/1e3), interval(x.Ratio), fmt.Sprintf("%.1f", x.Total))
-			}
-		}
-		line("%s", strings.TrimSpace(t.b.String()))
 	}
 	if e, ok := r.breakEven(); ok {
-		line("Up to which limit the loop without `/proc` is the cheaper of the two, whole executions with nothing in front compared by their minima: %s. For gcj it was about 3000.", e)
+		p.line("Up to which limit the loop without `/proc` is the cheaper of the two, whole executions with nothing in front compared by their minima: %s. For gcj it was about 3000.", e)
 	}
-	return strings.TrimRight(b.String(), "\n") + "\n"
+	return p.String()
+}
+
+func (r *JVMReport) introduction(p *page) {
+	p.title("A JVM that executes commands", r.Header)
+	p.line("Java: %s with `%s`. fdinit: `%s`.", r.Java, strings.Join(r.Options, " "), r.Init)
+	p.line("In 2007 it was measured for gcj, a Java of that time, what a child costs that closes all descriptors up to the limit before it executes a command, under limits of 100, 1024 and 10240 and with 50 files open. This is that test: a Java program (`bench/jvm/Exec.java`) holds %d files open and executes `/bin/true` through `ProcessBuilder`, under `ulimit -n` of several sizes, soft and hard alike, with and without fdinit in front. A time is from before `start()` to after `waitFor()`.", r.Files)
+	p.line("All virtual machines of a part exist at the same time and have their turns in a random order, at most %d executions each; the first turn is not counted, and all are started anew %d times. On a computer that others use too, look at the **minima**; medians and totals contain the neighbours. In brackets the 95 %% bootstrap interval of the ratio of medians.", r.Block, r.Starts)
+	for _, s := range r.Skipped {
+		p.line("Skipped: %s.", s)
+	}
+	p.chart("jvm", "Cost of an execution against the limit")
+}
+
+// procSection has the figures with /proc or without it.
+func (r *JVMReport) procSection(p *page, proc bool) {
+	if proc {
+		p.line("## As it is")
+	} else {
+		p.line("## Without /proc")
+		p.line("With `/proc` hidden the JVM falls back to what gcj did. A fifth of the executions.")
+	}
+	t := newTable("limit", "in front", "limit seen", "executions", "min, ms", "ratio", "median, ms", "ratio", "total, s")
+	for _, x := range r.Rows {
+		if x.Proc == proc {
+			t.row(fmt.Sprint(x.Limit), x.Front, fmt.Sprint(x.Seen), fmt.Sprint(x.Executions), fmt.Sprintf("%.2f", x.Min/1e3), minRatio(x.Ratio),
+				fmt.Sprintf("%.2f", x.Median/1e3), interval(x.Ratio), fmt.Sprintf("%.1f", x.Total))
+		}
+	}
+	p.table(t)
 }
 
 // breakEven is the limit up to which a virtual machine that has no /proc, and
@@ -106,7 +111,8 @@ func (r *JVMReport) breakEven() (breakEven, bool) {
 }
 
 // expectation tells what was seen in the traces, and what follows from it.
-func (r *JVMReport) expectation(line func(string, ...any)) {
+func (r *JVMReport) expectation(p *page) {
+	p.line("## What to expect, and what not")
 	t := newTable("limit", "/proc", "child runs", "lists /proc/self/fd", "closes", "closes in vain", "marks", "close_range")
 	var with, without *Calls
 	traced := false
@@ -128,24 +134,17 @@ func (r *JVMReport) expectation(line func(string, ...any)) {
 		t.row(fmt.Sprint(x.Limit), yes(x.Proc), helper, yes(c.Walked), fmt.Sprint(c.Closed), fmt.Sprint(c.Vain), fmt.Sprint(c.Marks), fmt.Sprint(c.Ranges))
 	}
 	if traced {
-		line("What the child does, as `strace` saw it with nothing in front, up to the execution of the command:")
-		line("%s", strings.TrimSpace(t.b.String()))
+		p.line("What the child does, as `strace` saw it with nothing in front, up to the execution of the command:")
+		p.table(t)
 	}
 	if with != nil && with.Walked && with.Ranges == 0 {
 		how := "The JVM starts the command itself"
 		if with.Helper != "" {
 			how = "The JVM starts a helper, `" + with.Helper + "`, that starts the command"
 		}
-		line("%s. The child lists `/proc/self/fd` and closes what it finds there, so the limit does not matter to it, and nothing that fdinit does to the limit can help. Nor does the sweep: the %d files are the program's own, opened after fdinit was done. So the ratio to be expected is 1: fdinit in front neither speeds up nor slows down what a JVM executes, and if its intervals below lay clear of 1 in several rows, that would be a finding.", how, r.Files)
+		p.line("%s. The child lists `/proc/self/fd` and closes what it finds there, so the limit does not matter to it, and nothing that fdinit does to the limit can help. Nor does the sweep: the %d files are the program's own, opened after fdinit was done. So the ratio to be expected is 1: fdinit in front neither speeds up nor slows down what a JVM executes, and if its intervals below lay clear of 1 in several rows, that would be a finding.", how, r.Files)
 	}
 	if without != nil && !without.Walked && without.Vain > 0 {
-		line("Without `/proc` the same child closes every number up to the limit, one call for each, as gcj did. fdinit does not touch the limits measured here by itself, since none is above 1048576; asked with `--nofile=%d:%d` it brings the cost down to that of the lower limit. The hard limit has to be named, because the JVM raises its soft limit to the hard one (the column \"limit seen\"). Not measured here, but it follows: under a limit of 1073741816 fdinit's own default leaves 1048576 as the hard limit, which is a thousandth, but still a million calls for each execution. For a JVM without `/proc`, name a limit.", jvmCap, jvmCap)
+		p.line("Without `/proc` the same child closes every number up to the limit, one call for each, as gcj did. fdinit does not touch the limits measured here by itself, since none is above 1048576; asked with `--nofile=%d:%d` it brings the cost down to that of the lower limit. The hard limit has to be named, because the JVM raises its soft limit to the hard one (the column \"limit seen\"). Not measured here, but it follows: under a limit of 1073741816 fdinit's own default leaves 1048576 as the hard limit, which is a thousandth, but still a million calls for each execution. For a JVM without `/proc`, name a limit.", jvmCap, jvmCap)
 	}
-}
-
-func yes(is bool) string {
-	if is {
-		return "yes"
-	}
-	return "no"
 }

@@ -77,7 +77,7 @@ func TestJVM(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	size := jvmSizes{executions: 3, starts: 1, limits: []int{256, 1 << 30}}
 	t.Setenv("FDINIT_NO_SKIP", "")
-	if err := reportJVM(dir, "the command", out, subject, size); err != nil {
+	if err := reportJVM(dir, Header{}, out, subject, size); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(filepath.Join(out, "jvm.md"))
@@ -107,11 +107,11 @@ func TestJVM(t *testing.T) {
 
 	// What is not there is named, and fails only where nothing may be skipped.
 	t.Setenv("PATH", t.TempDir())
-	if err := reportJVM(dir, "the command", t.TempDir(), subject, size); err != nil {
+	if err := reportJVM(dir, Header{}, t.TempDir(), subject, size); err != nil {
 		t.Errorf("without Java: %v", err)
 	}
 	t.Setenv("FDINIT_NO_SKIP", "1")
-	err = reportJVM(dir, "the command", t.TempDir(), subject, size)
+	err = reportJVM(dir, Header{}, t.TempDir(), subject, size)
 	if err == nil || !strings.Contains(err.Error(), "apt: default-jdk-headless") {
 		t.Errorf("without Java, where nothing may be skipped: %v", err)
 	}

@@ -7,8 +7,6 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -48,73 +46,45 @@ func main() {
 }
 
 func run(args []string) error {
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	var (
-		fdinit    = fs.String("fdinit", "../bin/fdinit", "the fdinit `binary` to measure")
-		pabloruth = fs.String("go-init", "go-init", "the `binary` of github.com/pablo-ruth/go-init, left out when there is none")
-		out       = fs.String("out", "../docs/bench", "write the report into this `directory`")
-		runs      = fs.Int("runs", 0, "repeat start to exit so often (1000, quick 200); sweep: rounds (20, quick 5); jvm: executions (10000, quick 500)")
-		isQuick   = fs.Bool("quick", false, "a short run, to look at rather than to publish")
-		only      = fs.String("only", "", "measure only these `sections`, of "+strings.Join(sections, ",")+", or these documents, of "+strings.Join(documents, ",")+", and print to stdout unless -out is given")
-		check     = fs.String("check", "", "a quick run against the claims in this `file`; no report is written")
-	)
-	if err := fs.Parse(args); err != nil {
+	o, err := parseOptions(args)
+	if err != nil {
 		return err
-	}
-	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	// What a careless parent left open would be swept, and counted, too.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("marking inherited descriptors (Linux 5.11): %w", err)
 	}
-	size := full
-	if *isQuick || *check != "" {
-		size = quick
-	}
-	if *runs < 0 {
-		return fmt.Errorf("-runs=%d: a positive number is needed", *runs)
-	}
-	if *runs > 0 {
-		size.Runs = *runs
-	}
-	wanted := sections
-	outGiven := false
-	fs.Visit(func(f *flag.Flag) { outGiven = outGiven || f.Name == "out" })
-	if *only != "" {
-		wanted = strings.Split(*only, ",")
-		if slices.ContainsFunc(wanted, isDocument) {
-			if !outGiven {
-				*out = ""
-			}
-			return writeDocuments(wanted, *isQuick, *runs, commandLine(fs), *fdinit, *out)
-		}
-		// 200 instances are part of what idle means.
-		if slices.Contains(wanted, "idle") && !slices.Contains(wanted, "fleet") {
-			wanted = append(wanted, "fleet")
-		}
-		for _, s := range wanted {
-			if !slices.Contains(sections, s) {
-				return fmt.Errorf("-only=%s: %q is none of %s", *only, s, strings.Join(slices.Concat(sections, documents), ", "))
-			}
-		}
-	}
-
-	// The collector would run in the middle of a measurement.
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(1 << 30)
 	killOnInterrupt()
-
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if isDocument(o.wanted[0]) {
+		return o.reportDocuments(dir)
+	}
+	return o.reportInits(dir)
+}
+
+// reportInits measures the inits beside one another, for the report or for the
+// claims.
+func (o *options) reportInits(dir string) error {
+	// The collector would run in the middle of a measurement.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(1 << 30)
+
+	size := full
+	if o.quick || o.check != "" {
+		size = quick
+	}
+	if o.runs > 0 {
+		size.Runs = o.runs
+	}
 	goinit, err := buildGoInit(dir)
 	if err != nil {
 		return err
 	}
-	found, missing, err := findContenders(dir, *fdinit, goinit, *pabloruth)
+	found, missing, err := findContenders(dir, o.fdinit, goinit, o.pabloruth)
 	if err != nil {
 		return err
 	}
@@ -124,9 +94,7 @@ func run(args []string) error {
 	}
 	b := &bench{inits: found, programs: programs, size: size}
 	r := &Report{
-		Command: commandLine(fs),
-		Date:    time.Now().UTC().Format(time.DateOnly),
-		Machine: thisMachine(),
+		Header:  newHeader("bench", o.flags, o.quick),
 		Missing: missing,
 		Sizes:   size,
 	}
@@ -135,75 +103,45 @@ func run(args []string) error {
 			r.Inits = append(r.Inits, Init{c.name, c.version})
 		}
 	}
-
-	if *check != "" {
-		return b.check(*check, r)
+	if o.check != "" {
+		return b.check(o.check, r)
 	}
-	if err := b.measure(r, wanted); err != nil {
+	if err := b.measure(r, o.wanted); err != nil {
 		return err
 	}
-	if *only != "" && !outGiven {
-		// A part must not replace the whole that is checked in.
-		fmt.Print(r.markdown(false))
-		return nil
-	}
-	return r.write(*out)
+	return deliver(r, o.out)
 }
 
-func isDocument(name string) bool { return slices.Contains(documents, name) }
-
-// writeDocuments measures the parts that have a report of their own.
-func writeDocuments(wanted []string, isQuick bool, runs int, command, fdinit, out string) error {
-	for _, name := range wanted {
-		if !isDocument(name) {
-			return fmt.Errorf("-only: %q has no report of its own, unlike %s", name, strings.Join(documents, " and "))
-		}
-	}
-	killOnInterrupt()
-	dir, err := os.MkdirTemp("", "bench-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	for _, name := range wanted {
+// reportDocuments measures the parts that have a report of their own.
+func (o *options) reportDocuments(dir string) error {
+	for _, name := range o.wanted {
+		header := newHeader("bench-"+name, o.flags, o.quick)
+		var err error
 		switch name {
 		case "sweep":
 			size := fullSweep
-			if isQuick {
+			if o.quick {
 				size = quickSweep
 			}
-			if runs > 0 {
-				size.rounds = runs
+			if o.runs > 0 {
+				size.rounds = o.runs
 			}
-			err = reportSweep(dir, command, out, size)
+			err = reportSweep(dir, header, o.out, size)
 		case "jvm":
 			size := fullJVM
-			if isQuick {
+			if o.quick {
 				size = quickJVM
 			}
-			if runs > 0 {
-				size.executions = runs
+			if o.runs > 0 {
+				size.executions = o.runs
 			}
-			err = reportJVM(dir, command, out, fdinit, size)
+			err = reportJVM(dir, header, o.out, o.fdinit, size)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// commandLine is what made the report, without the paths of the machine.
-func commandLine(fs *flag.FlagSet) string {
-	words := []string{"go", "run", "."}
-	fs.Visit(func(f *flag.Flag) {
-		switch f.Name {
-		case "fdinit", "go-init", "out":
-		default:
-			words = append(words, "-"+f.Name+"="+f.Value.String())
-		}
-	})
-	return strings.Join(words, " ")
 }
 
 type bench struct {
@@ -225,7 +163,7 @@ func (b *bench) measure(r *Report, wanted []string) error {
 		var err error
 		switch s {
 		case "startup":
-			r.Startup, err = measureStartup(b.inits, b.programs, b.size.Runs, progress)
+			r.Startup, err = measureStartup(b.inits, b.programs, b.size.Runs)
 		case "idle":
 			r.Idle, err = measureIdle(b.inits, b.programs, time.Duration(b.size.WatchSeconds)*time.Second)
 		case "fleet":

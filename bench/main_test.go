@@ -49,8 +49,11 @@ func TestReport(t *testing.T) {
 	if err := json.Unmarshal(b, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Command != "go run . -only=startup,size -quick=true -runs=3" {
+	if r.Command != "make bench BENCHFLAGS='-only=startup,size -quick -runs=3'" {
 		t.Errorf("the command is %q", r.Command)
+	}
+	if !strings.Contains(r.markdown(true), quickly) {
+		t.Error("a quick run does not say that it is one")
 	}
 	i := slices.IndexFunc(r.Startup, func(x StartupRow) bool { return x.Init == subjectName })
 	if i < 0 {
@@ -68,6 +71,7 @@ func TestReport(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for _, args := range [][]string{
 		{"-only=idel"},
+		{"-only=" + documents[0] + ",idle"},
 		{"-runs=-1"},
 		{"stray"},
 		{"-fdinit=/nonexistent"},
@@ -75,6 +79,31 @@ func TestArguments(t *testing.T) {
 		if err := run(args); err == nil {
 			t.Errorf("%q was accepted", args)
 		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, tc := range []struct{ args, want string }{
+		{"-fdinit ../bin/fdinit -out x", "make bench"},
+		{"-fdinit ../bin/fdinit -out x -quick", "make bench BENCHFLAGS=-quick"},
+		{"-quick=false -runs 5", "make bench BENCHFLAGS=-runs=5"},
+		{"-only=sweep -out x", "make bench-sweep"},
+		{"-only=jvm -quick -runs=5", "make bench-jvm BENCHFLAGS='-quick -runs=5'"},
+	} {
+		o, err := parseOptions(strings.Fields(tc.args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := "bench"
+		if isDocument(o.wanted[0]) {
+			target += "-" + o.wanted[0]
+		}
+		if got := newHeader(target, o.flags, o.quick).Command; got != tc.want {
+			t.Errorf("%s is %q, want %q", tc.args, got, tc.want)
+		}
+	}
+	if o, err := parseOptions([]string{"-only=idle"}); err != nil || o.out != "" {
+		t.Errorf("a part would replace the whole: %+v, %v", o, err)
 	}
 }
 

@@ -54,7 +54,7 @@ func settings(w workloads) []setting {
 	}
 }
 
-func measureStartup(cs []contender, w workloads, runs int, progress func(string, ...any)) ([]StartupRow, error) {
+func measureStartup(cs []contender, w workloads, runs int) ([]StartupRow, error) {
 	var rows []StartupRow
 	for _, s := range settings(w) {
 		progress("start to exit: %s", s)

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/perf/benchfmt"
 )
@@ -23,9 +22,7 @@ import (
 // SweepReport says what it costs to close all but the standard descriptors, as
 // BenchmarkSweep of internal/fds measures it.
 type SweepReport struct {
-	Command   string     `json:"command"`
-	Date      string     `json:"date"`
-	Machine   Machine    `json:"machine"`
+	Header
 	Rounds    int        `json:"rounds"`
 	BenchTime string     `json:"benchTime"`
 	Rows      []SweepRow `json:"rows"`
@@ -239,15 +236,11 @@ func (r *SweepReport) axes() (limits, opens []int) {
 }
 
 // reportSweep measures and writes, or prints when there is no directory.
-func reportSweep(dir, command, out string, size sweepSizes) error {
+func reportSweep(dir string, header Header, out string, size sweepSizes) error {
 	r, err := measureSweep(dir, size)
 	if err != nil {
 		return err
 	}
-	r.Command, r.Date, r.Machine = command, time.Now().UTC().Format(time.DateOnly), thisMachine()
-	if out == "" {
-		fmt.Print(r.markdown(false))
-		return nil
-	}
-	return r.write(out)
+	r.Header = header
+	return deliver(r, out)
 }

@@ -116,7 +116,7 @@ func TestBreakEven(t *testing.T) {
 func TestSweepDocument(t *testing.T) {
 	r := inventedSweep()
 	dir := t.TempDir()
-	if err := r.write(dir); err != nil {
+	if err := deliver(r, dir); err != nil {
 		t.Fatal(err)
 	}
 	md := r.markdown(true)
