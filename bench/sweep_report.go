@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -104,8 +105,9 @@ func (r *SweepReport) markdown(withCharts bool) string {
 func (r *SweepReport) introduction(p *page) {
 	p.title("Closing what was inherited", r.Header)
 	p.line("All figures are **minima**, in µs, of %d interleaved rounds of the benchmark `Sweep` in `internal/fds` (%s for each measurement and round): on a machine that others use too, the fastest sweep is the one that nobody disturbed, while means tell of the neighbours. `sweep.json` has the means as well. The opening of the descriptors, all of them on `/dev/null`, is not counted.", r.Rounds, r.BenchTime)
-	for _, s := range r.Skipped {
-		p.line("Skipped: %d measurements at the limit %d (%s).", s.Count, s.Limit, s.Reason)
+	r.skipped(p)
+	if limits, _ := r.axes(); len(limits) > 0 && limits[len(limits)-1] > 1<<20 {
+		p.line("Above the limit 1048576 loop and probe are cut off there, and the rest of their time is extrapolated.")
 	}
 	t := newTable("strategy", "what it does", "goes up to the limit")
 	for _, s := range strategies {
@@ -116,6 +118,26 @@ func (r *SweepReport) introduction(p *page) {
 	p.chart("sweep-open", "Cost of a sweep against the number of open descriptors")
 	if p.withCharts {
 		p.line("Dashed lines are no sweep by themselves: they close nothing, miss some or have to be told.")
+	}
+}
+
+// skipped accounts for what was not measured.
+func (r *SweepReport) skipped(p *page) {
+	limits, _ := r.axes()
+	var whole []string
+	for _, s := range r.Skipped {
+		if slices.Contains(limits, s.Limit) {
+			p.line("Skipped: %d measurements at the limit %d (%s).", s.Count, s.Limit, s.Reason)
+		} else {
+			whole = append(whole, fmt.Sprint(s.Limit))
+		}
+	}
+	const lab = `[the lab](../lab.md#what-each-way-to-close-descriptors-costs)`
+	switch last := len(whole) - 1; {
+	case last == 0:
+		p.line("The limit %s needs a hard limit that this machine does not permit; %s measures it.", whole[0], lab)
+	case last > 0:
+		p.line("The limits %s and %s need a hard limit that this machine does not permit; %s measures them.", strings.Join(whole[:last], ", "), whole[last], lab)
 	}
 }
 
