@@ -13,7 +13,7 @@ import (
 // reference: ratios only, since milliseconds belong to a machine.
 type claims struct {
 	Reference string  `json:"reference"`
-	Slack     float64 `json:"slack"` // a claim is broken above atMost × (1 + slack)
+	Slack     float64 `json:"slack"` // the tolerance, as a part of atMost
 	Claims    []claim `json:"claims"`
 }
 
@@ -131,9 +131,11 @@ type verdict struct {
 	holds    bool
 }
 
-// judge is generous to noise: a claim is broken only when the lower end of the
-// median's interval and the ratio of the minima both lie above what is
-// claimed and the slack.
+// judge is generous to noise. A claim about start to exit, times or page faults,
+// fails only if both the lower end of the median's 95 % interval and the ratio
+// of the minima exceed the claimed ratio by more than the tolerance, that is, lie
+// above atMost × (1 + slack). Any other claim, about memory for one, fails if its
+// one ratio does. What was not measured fails, too.
 func (c claims) judge(r *Report) []verdict {
 	ratios := r.ratios()
 	var vs []verdict
@@ -159,7 +161,8 @@ func broken(vs []verdict) []string {
 	return out
 }
 
-func printVerdicts(vs []verdict) string {
+// print shows the verdicts, and how they came about.
+func (c claims) print(vs []verdict) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\tmetric\tat most\tmedian\t95 %% interval\tminimum\tclaim\n")
@@ -176,11 +179,15 @@ func printVerdicts(vs []verdict) string {
 			v.ratio.Median, v.ratio.Low, v.ratio.High, v.ratio.Min, v.Says)
 	}
 	_ = w.Flush()
+	fmt.Fprintf(&b, "Ratios to %s; the tolerance is %.0f %% of \"at most\".\n", referenceName, c.Slack*100)
+	b.WriteString("A claim about start to exit, times or page faults, fails only if both the lower end of the median's\n" +
+		"interval and the minimum exceed the ratio by more than the tolerance; any other if its one figure does.\n" +
+		"What fails is measured again, start to exit with twice the runs; this is the last measurement.\n")
 	return b.String()
 }
 
-// check measures what the claims are about. What does not hold is measured
-// once more, with twice the runs, before it counts.
+// check measures what the claims are about. A section in which a claim fails is
+// measured once more, start to exit with twice the runs; only then it counts.
 func (b *bench) check(path string, r *Report) error {
 	c, err := readClaims(path)
 	if err != nil {
@@ -208,7 +215,7 @@ func (b *bench) check(path string, r *Report) error {
 		}
 		vs = c.judge(r)
 	}
-	fmt.Print(printVerdicts(vs))
+	fmt.Print(c.print(vs))
 	if len(broken(vs)) > 0 {
 		return errBroken
 	}

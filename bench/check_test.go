@@ -82,13 +82,13 @@ func TestJudge(t *testing.T) {
 			r := &Report{Startup: []StartupRow{{Init: subjectName, PID1: true, Command: "static", Wall: Above{Ratio: tc.r}}}}
 			vs := c.judge(r)
 			if vs[0].holds != tc.holds {
-				t.Errorf("holds is %v:\n%s", vs[0].holds, printVerdicts(vs))
+				t.Errorf("holds is %v:\n%s", vs[0].holds, c.print(vs))
 			}
 			if got := len(broken(vs)) == 0; got != tc.holds {
 				t.Errorf("broken says %v", broken(vs))
 			}
-			if got := strings.Contains(printVerdicts(vs), "BROKEN"); got == tc.holds {
-				t.Errorf("the table says otherwise:\n%s", printVerdicts(vs))
+			if got := strings.Contains(c.print(vs), "BROKEN"); got == tc.holds {
+				t.Errorf("the table says otherwise:\n%s", c.print(vs))
 			}
 		})
 	}
