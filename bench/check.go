@@ -59,26 +59,7 @@ func (r *Report) ratios() map[string]Ratio {
 			m[name] = Ratio{1, 1, 1, 1} // nothing beside nothing
 		}
 	}
-	for _, x := range r.Startup {
-		if x.Init != subjectName {
-			continue
-		}
-		place := "child"
-		if x.PID1 {
-			place = "pid1"
-		}
-		prefix := "startup/" + place + "/" + x.Command + "/"
-		for name, a := range map[string]Above{"wall": x.Wall, "cpu": x.CPU, "faults": x.Faults} {
-			if a.Ratio != nil {
-				m[prefix+name] = *a.Ratio
-			}
-		}
-		for _, ref := range r.Startup {
-			if ref.Init == referenceName && ref.PID1 == x.PID1 && ref.Command == x.Command && x.Syscalls != nil && ref.Syscalls != nil {
-				plain(prefix+"syscalls", float64(*x.Syscalls), float64(*ref.Syscalls))
-			}
-		}
-	}
+	r.startupRatios(m, plain)
 	pair(r.Idle, func(x IdleRow) string { return x.Init }, func(x, ref IdleRow) {
 		plain("idle/rss", float64(x.RSS), float64(ref.RSS))
 		plain("idle/pss", float64(x.PSS), float64(ref.PSS))
@@ -112,6 +93,29 @@ func (r *Report) ratios() map[string]Ratio {
 		plain("size/file", float64(x.Bytes), float64(ref.Bytes))
 	})
 	return m
+}
+
+func (r *Report) startupRatios(m map[string]Ratio, plain func(name string, x, ref float64)) {
+	for _, x := range r.Startup {
+		if x.Init != subjectName {
+			continue
+		}
+		place := "child"
+		if x.PID1 {
+			place = "pid1"
+		}
+		prefix := "startup/" + place + "/" + x.Command + "/"
+		for name, a := range map[string]Above{"wall": x.Wall, "cpu": x.CPU, "faults": x.Faults} {
+			if a.Ratio != nil {
+				m[prefix+name] = *a.Ratio
+			}
+		}
+		for _, ref := range r.Startup {
+			if ref.Init == referenceName && ref.PID1 == x.PID1 && ref.Command == x.Command && x.Syscalls != nil && ref.Syscalls != nil {
+				plain(prefix+"syscalls", float64(*x.Syscalls), float64(*ref.Syscalls))
+			}
+		}
+	}
 }
 
 // pair finds the subject's and the reference's row.

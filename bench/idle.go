@@ -108,6 +108,28 @@ func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, e
 		}
 	}
 	time.Sleep(settle)
+	rows, err := watchIdlers(ins, watch)
+	if err != nil {
+		return nil, err
+	}
+	if err := workIdlers(ins, rows); err != nil {
+		return nil, err
+	}
+	var ref IdleRow
+	for _, r := range rows {
+		if r.Init == referenceName {
+			ref = r
+		}
+	}
+	for i := range rows {
+		rows[i].RSSRatio = over(float64(rows[i].RSS), float64(ref.RSS))
+		rows[i].DirtyRatio = over(float64(rows[i].PrivateDirty), float64(ref.PrivateDirty))
+	}
+	return rows, nil
+}
+
+// watchIdlers lets some time pass, and makes the rows.
+func watchIdlers(ins []*idler, watch time.Duration) ([]IdleRow, error) {
 	before := make([]int64, len(ins))
 	for i, in := range ins {
 		var err error
@@ -127,30 +149,25 @@ func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, e
 		}
 		rows[i].Wakeups = after - before[i]
 	}
+	return rows, nil
+}
+
+// workIdlers gives all of them the same work, and completes their rows.
+func workIdlers(ins []*idler, rows []IdleRow) error {
 	for _, in := range ins {
 		if err := in.work(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	time.Sleep(settle)
 	for i, in := range ins {
 		worked, err := idleRow(in.instance)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		rows[i].WorkedRSS, rows[i].WorkedPrivateDirty = worked.RSS, worked.PrivateDirty
 	}
-	var ref IdleRow
-	for _, r := range rows {
-		if r.Init == referenceName {
-			ref = r
-		}
-	}
-	for i := range rows {
-		rows[i].RSSRatio = over(float64(rows[i].RSS), float64(ref.RSS))
-		rows[i].DirtyRatio = over(float64(rows[i].PrivateDirty), float64(ref.PrivateDirty))
-	}
-	return rows, nil
+	return nil
 }
 
 func idleRow(in *instance) (IdleRow, error) {

@@ -70,7 +70,21 @@ var (
 // parseTrace reads strace's account of the process that executed the command,
 // up to there.
 func parseTrace(text, command string) (*Calls, error) {
-	calls := map[string][]string{} // by process
+	for _, calls := range callsByProcess(text) {
+		end := slices.IndexFunc(calls, func(call string) bool {
+			m := traceExecve.FindStringSubmatch(call)
+			return m != nil && m[1] == command
+		})
+		if end >= 0 {
+			return countCalls(calls[:end]), nil
+		}
+	}
+	return nil, fmt.Errorf("the trace knows no execution of %s", command)
+}
+
+// callsByProcess joins the calls that strace printed in two parts.
+func callsByProcess(text string) map[string][]string {
+	calls := map[string][]string{}
 	for line := range strings.Lines(text) {
 		parts := traceLine.FindStringSubmatch(strings.TrimRight(line, "\n"))
 		if parts == nil {
@@ -84,41 +98,35 @@ func parseTrace(text, command string) (*Calls, error) {
 		}
 		calls[pid] = append(mine, call)
 	}
-	for _, mine := range calls {
-		end := slices.IndexFunc(mine, func(call string) bool {
-			m := traceExecve.FindStringSubmatch(call)
-			return m != nil && m[1] == command
-		})
-		if end < 0 {
-			continue
-		}
-		var c Calls
-		listing := false
-		for _, call := range mine[:end] {
-			failed := strings.Contains(call, " = -1 ")
-			switch name, _, _ := strings.Cut(call, "("); name {
-			case "execve":
-				// What its loader did is not of interest.
-				c = Calls{Helper: filepath.Base(traceExecve.FindStringSubmatch(call)[1])}
-			case "openat":
-				listing = strings.Contains(call, `"/proc/self/fd"`) && !failed
-			case "getdents64":
-				c.Walked = c.Walked || listing && !failed
-			case "close":
-				if failed {
-					c.Vain++
-				} else {
-					c.Closed++
-				}
-			case "close_range":
-				c.Ranges++
-			case "fcntl":
-				if strings.Contains(call, "F_SETFD, FD_CLOEXEC") {
-					c.Marks++
-				}
+	return calls
+}
+
+func countCalls(calls []string) *Calls {
+	var c Calls
+	listing := false
+	for _, call := range calls {
+		failed := strings.Contains(call, " = -1 ")
+		switch name, _, _ := strings.Cut(call, "("); name {
+		case "execve":
+			// What its loader did is not of interest.
+			c = Calls{Helper: filepath.Base(traceExecve.FindStringSubmatch(call)[1])}
+		case "openat":
+			listing = strings.Contains(call, `"/proc/self/fd"`) && !failed
+		case "getdents64":
+			c.Walked = c.Walked || listing && !failed
+		case "close":
+			if failed {
+				c.Vain++
+			} else {
+				c.Closed++
+			}
+		case "close_range":
+			c.Ranges++
+		case "fcntl":
+			if strings.Contains(call, "F_SETFD, FD_CLOEXEC") {
+				c.Marks++
 			}
 		}
-		return &c, nil
 	}
-	return nil, fmt.Errorf("the trace knows no execution of %s", command)
+	return &c
 }

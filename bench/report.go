@@ -32,23 +32,20 @@ func (r *Report) names() (data, text string) { return "bench.json", "README.md" 
 func (r *Report) markdown(withCharts bool) string {
 	p := &page{withCharts: withCharts}
 	r.introduction(p)
-	if len(r.Startup) > 0 {
-		r.startupSection(p)
-	}
-	if len(r.Idle) > 0 {
-		r.idleSection(p)
-	}
-	if len(r.Fleet) > 0 {
-		r.fleetSection(p)
-	}
-	if len(r.Latency) > 0 {
-		r.latencySection(p)
-	}
-	if len(r.Reaping) > 0 {
-		r.reapingSection(p)
-	}
-	if len(r.FileSize) > 0 {
-		r.sizeSection(p)
+	for _, part := range []struct {
+		measured bool
+		add      func(p *page)
+	}{
+		{len(r.Startup) > 0, r.startupSection},
+		{len(r.Idle) > 0, r.idleSection},
+		{len(r.Fleet) > 0, r.fleetSection},
+		{len(r.Latency) > 0, r.latencySection},
+		{len(r.Reaping) > 0, r.reapingSection},
+		{len(r.FileSize) > 0, r.sizeSection},
+	} {
+		if part.measured {
+			part.add(p)
+		}
 	}
 	return p.String()
 }

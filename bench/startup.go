@@ -74,13 +74,50 @@ func (s setting) String() string {
 	return s.command + " command, not as PID 1"
 }
 
+// startupSamples are what the rounds of one contender cost.
+type startupSamples struct{ wall, cpu, faults []float64 }
+
 func (s setting) measure(cs []contender, runs int) ([]StartupRow, error) {
-	type samples struct{ wall, cpu, faults []float64 }
-	got := map[string]*samples{}
+	got, err := s.sample(cs, runs)
+	if err != nil {
+		return nil, err
+	}
+	bare, ref := got[bareName], got[referenceName]
+	var (
+		rows         []StartupRow
+		bareSyscalls int
+	)
+	for _, c := range cs {
+		g := got[c.name]
+		n, err := s.syscalls(c)
+		if err != nil {
+			return nil, fmt.Errorf("counting the system calls of %s: %w", c.name, err)
+		}
+		if c.name == bareName {
+			bareSyscalls = n
+		} else {
+			n -= bareSyscalls
+		}
+		rows = append(rows, StartupRow{
+			Init:     c.name,
+			PID1:     s.pid1,
+			Command:  s.command,
+			Wall:     above(g.wall, ref.wall, bare.wall, c.name),
+			CPU:      above(g.cpu, ref.cpu, bare.cpu, c.name),
+			Faults:   above(g.faults, ref.faults, bare.faults, c.name),
+			Syscalls: &n,
+		})
+	}
+	return rows, nil
+}
+
+// sample runs all contenders in turn, in a new random order every round.
+func (s setting) sample(cs []contender, runs int) (map[string]*startupSamples, error) {
+	got := map[string]*startupSamples{}
 	argv := map[string][]string{}
 	attr := map[string]*syscall.ProcAttr{}
 	for _, c := range cs {
-		got[c.name] = &samples{}
+		got[c.name] = &startupSamples{}
 		argv[c.name] = c.argv(s.argv, s.pid1)
 		attr[c.name] = prepareSpawn(spawnOptions{pid1: s.pid1})
 	}
@@ -88,8 +125,7 @@ func (s setting) measure(cs []contender, runs int) ([]StartupRow, error) {
 	// processor up.
 	warmup := min(20, runs)
 	for round := range warmup + runs {
-		order := rand.Perm(len(cs))
-		for _, i := range order {
+		for _, i := range rand.Perm(len(cs)) {
 			name := cs[i].name
 			m, err := runOnce(argv[name], attr[name])
 			if err != nil {
@@ -104,38 +140,19 @@ func (s setting) measure(cs []contender, runs int) ([]StartupRow, error) {
 			g.faults = append(g.faults, float64(m.faults))
 		}
 	}
-	bare, ref := got[bareName], got[referenceName]
-	var (
-		rows         []StartupRow
-		bareSyscalls int
-	)
-	for _, c := range cs {
-		g := got[c.name]
-		row := StartupRow{
-			Init:    c.name,
-			PID1:    s.pid1,
-			Command: s.command,
-			Wall:    above(g.wall, ref.wall, bare.wall, c.name),
-			CPU:     above(g.cpu, ref.cpu, bare.cpu, c.name),
-			Faults:  above(g.faults, ref.faults, bare.faults, c.name),
+	return got, nil
+}
+
+// syscalls is the median of several counts, because what a Go runtime calls
+// varies.
+func (s setting) syscalls(c contender) (int, error) {
+	var counts []float64
+	for range 5 {
+		n, err := countSyscalls(c.argv(s.argv, s.pid1), s.pid1)
+		if err != nil {
+			return 0, err
 		}
-		// Several times, because what a Go runtime calls varies.
-		var counts []float64
-		for range 5 {
-			n, err := countSyscalls(argv[c.name], s.pid1)
-			if err != nil {
-				return nil, fmt.Errorf("counting the system calls of %s: %w", c.name, err)
-			}
-			counts = append(counts, float64(n))
-		}
-		n := int(median(counts))
-		if c.name == bareName {
-			bareSyscalls = n
-		} else {
-			n -= bareSyscalls
-		}
-		row.Syscalls = &n
-		rows = append(rows, row)
+		counts = append(counts, float64(n))
 	}
-	return rows, nil
+	return int(median(counts)), nil
 }
