@@ -7,6 +7,10 @@
 // absolute figures of two moments cannot be compared. Do not quote the
 // milliseconds of one report against those of another.
 //
+// Two documents beside it have no contenders: what each way to close
+// descriptors costs (sweep), and a Java virtual machine that executes commands
+// (jvm).
+//
 // Nothing here is part of the fdinit binary; the module is separate so that
 // the drawing library stays out of its go.sum.
 package main
