@@ -45,6 +45,7 @@ var options = [...]Option{
 
 // Parse reads fdinit's own dialect: options from argv, then the FDINIT_* variables.
 func Parse(args, env sys.Vector, c *Config) Verdict {
+	c.readLogFormat(args, env)
 	s := Scanner{Args: args, Table: options[:], Next: 1}
 	var asked level
 	var install, useless Verdict
@@ -76,6 +77,19 @@ func Parse(args, env sys.Vector, c *Config) Verdict {
 	}
 	c.Command = s.Next
 	return ParseVariables(env, c)
+}
+
+// readLogFormat looks for the log's format before anything else is read, since what is
+// wrong elsewhere is written in it.
+func (c *Config) readLogFormat(args, env sys.Vector) {
+	format, _ := env.Lookup("FDINIT_LOG_FORMAT")
+	s := Scanner{Args: args, Table: options[:], Next: 1}
+	for f := s.Scan(); f.ID != EndOfOptions; f = s.Scan() {
+		if f.ID == optLogFormat {
+			format = f.Value
+		}
+	}
+	c.Log.JSON = format == "json"
 }
 
 // ofRunning is whether an option says how to run a command, so that it has no use where
@@ -137,6 +151,11 @@ func (c *Config) option(f Found, asked *level, install *Verdict) Verdict {
 
 // ParseVariables reads the FDINIT_* variables into what no option has set.
 func ParseVariables(env sys.Vector, c *Config) Verdict {
+	if value, at, ok := c.variable(env, "FDINIT_LOG_FORMAT", optLogFormat); ok {
+		if v := c.parseLogFormat(value, at); v.Action != Run {
+			return v
+		}
+	}
 	if value, at, ok := c.variable(env, "FDINIT_GROUP", optGroup); ok {
 		if value != "0" && value != "1" {
 			return at.refuse(BadSwitch, 0, 0, len(value))
@@ -154,11 +173,6 @@ func ParseVariables(env sys.Vector, c *Config) Verdict {
 	}
 	if value, at, ok := c.variable(env, "FDINIT_LOG", optLog); ok {
 		if v := c.parseLog(value, at); v.Action != Run {
-			return v
-		}
-	}
-	if value, at, ok := c.variable(env, "FDINIT_LOG_FORMAT", optLogFormat); ok {
-		if v := c.parseLogFormat(value, at); v.Action != Run {
 			return v
 		}
 	}

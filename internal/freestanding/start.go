@@ -42,6 +42,8 @@ type state struct {
 	initialStack uintptr
 
 	outcome Outcome
+
+	nothing byte // an empty string
 }
 
 // process is one variable so that one page holds it all.
@@ -69,6 +71,24 @@ func Environ() []string {
 //
 //lint:ignore U1000 called by Entry
 func start(sp unsafe.Pointer) {
+	args, env := sys.StackVectors(sp)
+	supervise(args, env)
+	hideFromRuntime(env)
+}
+
+// hideFromRuntime empties the variables that are meant for a workload written in Go:
+// they would let the process that writes the log use the memory that the workload is
+// granted, mix traces into it, or end it (GOMEMLIMIT=2G instead of 2GiB).
+func hideFromRuntime(env sys.Vector) {
+	for _, name := range [...]string{"GOGC", "GOMEMLIMIT", "GODEBUG", "GOMAXPROCS", "GOTRACEBACK"} {
+		// Not removed, since a Problem counts them.
+		for _, i := env.Lookup(name); i >= 0; _, i = env.Lookup(name) {
+			env.Set(i, &process.nothing)
+		}
+	}
+}
+
+func supervise(args, env sys.Vector) {
 	// First of all: until every signal is blocked, the kernel drops those sent to PID 1.
 	inherited, errno := sys.SetSignalMask(sys.AllSignals)
 	o := &process.outcome
@@ -78,7 +98,6 @@ func start(sp unsafe.Pointer) {
 		reaper.ExplainPlainly(reaper.Handover{Stage: reaper.BlockSignals, Errno: errno}, "")
 		sys.Exit(config.StatusFailed)
 	}
-	args, env := sys.StackVectors(sp)
 	var c config.Config
 	o.Verdict = persona.Parse(args, env, &c)
 	o.Dialect, o.Command, o.Log = c.Dialect, c.Command, c.Log

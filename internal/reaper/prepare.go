@@ -26,9 +26,15 @@ type Supervisor struct {
 	workload  int             // its pid, 0 without one
 	activated bool            // the workload gets the descriptors of socket activation
 
+	// diesWithParent is set if the end of the init's parent kills the init, and so must
+	// the workload: bubblewrap --die-with-parent, Go's Pdeathsig.
+	diesWithParent bool
+
 	// foreground is the workload's process group if it was put into the terminal's
 	// foreground.
 	foreground int
+
+	stopper stopper
 
 	log      events.Writer
 	logger   int  // the pid of the process that writes for the init, 0 without one
@@ -132,6 +138,10 @@ func (s *Supervisor) prepare() bool {
 			return false
 		}
 	}
+	if s.self != 1 {
+		sig, _ := sys.ParentDeathSignal()
+		s.diesWithParent = unix.Signal(sig) == unix.SIGKILL
+	}
 	if s.config.Place == config.InOwnSession {
 		s.releaseTerminal()
 	}
@@ -140,14 +150,18 @@ func (s *Supervisor) prepare() bool {
 
 // openStandardDescriptors opens /dev/null in place of a missing standard input,
 // output or error, so that nothing opened later becomes one of them. Without
-// /dev/null they stay closed.
+// /dev/null the workload goes without, and here something holds their place.
 func openStandardDescriptors() {
 	for fd := range fds.First {
 		if sys.IsOpen(fd) {
 			continue
 		}
 		// The lowest free number is fd, since those below it are open.
-		if got, errno := sys.Open("/dev/null\x00", unix.O_RDWR); errno == 0 && got != fd {
+		got, errno := sys.Open("/dev/null\x00", unix.O_RDWR)
+		if errno != 0 {
+			got, errno = sys.Open("/\x00", unix.O_PATH|unix.O_CLOEXEC)
+		}
+		if errno == 0 && got != fd {
 			sys.Close(got)
 		}
 	}

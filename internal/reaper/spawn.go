@@ -65,8 +65,18 @@ func child(s *Supervisor) {
 		errno := sys.TakeTerminal(stdin)
 		s.log.Write(events.Event{Kind: events.SessionStarted, Pid: int32(pid), Errno: int16(errno)})
 	}
+	if s.diesWithParent {
+		// The init is killed by it and cannot pass it on. It may have been just now.
+		sys.SetParentDeathSignal(sys.Signal(unix.SIGKILL))
+		if parent := sys.Getppid(); parent >= 0 && parent != s.self {
+			sys.Exit(config.StatusFailed)
+		}
+	}
 	if s.activated {
 		s.fixActivation(pid)
+	}
+	if i := s.namesInit("WATCHDOG_PID"); i >= 0 {
+		s.env.Set(i, watchdogPid.set("WATCHDOG_PID=", uint64(pid)))
 	}
 	if failure := rlimit.Apply(&s.config.Limits, !s.config.NofileKeep, &s.limits); failure.Errno != 0 {
 		s.fail(SetLimit, failure.Errno)
@@ -82,58 +92,19 @@ func child(s *Supervisor) {
 	sys.Exit(s.config.Dialect.ExecStatus(errno))
 }
 
-// takeForeground makes the workload the leader of a process group of its own and puts
-// that group into the terminal's foreground, if there is a terminal and the init is in
-// its foreground: an init that a shell runs in the background must not steal the
-// terminal. Nothing here is fatal: a terminal may be of another session, or gone
-// (sdc-docker issue 91). SIGTTOU is blocked, so it cannot stop us.
-func (s *Supervisor) takeForeground(pid int) {
-	terminal := stdin
-	if s.config.TerminalDevice {
-		fd, errno := sys.Open("/dev/tty\x00", unix.O_RDWR|unix.O_CLOEXEC)
-		if errno == 0 {
-			terminal = fd
-		} else {
-			s.log.Write(events.Event{Kind: events.NoTerminalDevice, Pid: int32(pid), Errno: int16(errno)})
-		}
-	}
-	foreground, errno := sys.ForegroundGroup(terminal)
-	mine := errno == 0 && foreground == sys.Getpgrp()
-	if sys.NewProcessGroup() != 0 { // a filter's: there is no group then to send signals to
-		s.config.Scope = config.ToProcess
-		mine = false
-	}
-	if mine {
-		errno = sys.SetForegroundGroup(terminal, pid)
-	}
-	if mine && errno == 0 {
-		s.foreground = pid
-	}
-	if errno != 0 {
-		s.log.Write(events.Event{Kind: events.ForegroundFailed, Pid: int32(pid), Errno: int16(errno)})
-	}
-	if terminal != stdin {
-		sys.Close(terminal)
-	}
-}
-
-// returnForeground gives the terminal back to those who had it, or a script that goes on
-// after fdinit could not read from it any more. Process 1 takes everybody with it, and
-// when a session's leader ends, the kernel takes the terminal away and sends HUP to its
-// foreground: what is left of the workload.
-func (s *Supervisor) returnForeground() {
-	if s.foreground == 0 || s.self == 1 || sys.LeadsSession(s.self) {
-		return
-	}
-	if now, errno := sys.ForegroundGroup(stdin); errno == 0 && now == s.foreground {
-		sys.SetForegroundGroup(stdin, sys.Getpgrp())
-	}
-}
-
 // decimalVariable is room for NAME= and a 64-bit number.
 type decimalVariable [len("LISTEN_PIDFDID=") + 20 + 1]byte
 
-var listenPid, listenPidfdID decimalVariable
+var listenPid, listenPidfdID, watchdogPid decimalVariable
+
+// namesInit is the index of a variable that holds the init's pid, -1 if it does not.
+func (s *Supervisor) namesInit(name string) int {
+	value, i := s.env.Lookup(name)
+	if n, digits, fits := ascii.Decimal(value, fds.Max); i < 0 || !digits || !fits || int(n) != s.self {
+		return -1
+	}
+	return i
+}
 
 // fixActivation makes LISTEN_PID and LISTEN_PIDFDID name the workload where they
 // name the init, because sd_listen_fds(3) compares them with its own process. The
@@ -141,8 +112,8 @@ var listenPid, listenPidfdID decimalVariable
 // not believed they stay wrong, too: a workload that believed them would take its own
 // descriptors for sockets.
 func (s *Supervisor) fixActivation(pid int) {
-	owner, i := s.env.Lookup("LISTEN_PID")
-	if n, digits, fits := ascii.Decimal(owner, fds.Max); i < 0 || !digits || !fits || int(n) != s.self {
+	i := s.namesInit("LISTEN_PID")
+	if i < 0 {
 		return
 	}
 	s.env.Set(i, listenPid.set("LISTEN_PID=", uint64(pid)))

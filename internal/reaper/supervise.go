@@ -27,7 +27,7 @@ func (s *Supervisor) supervise() {
 		case sig == sigchld:
 			s.log.Write(received(sig, &info))
 			s.reap()
-			s.suspend()
+			s.noticeStop()
 		case s.loggerEnded(sig, &info):
 		case !s.madeHere(sig, &info):
 			s.log.Write(received(sig, &info))
@@ -225,26 +225,50 @@ func (s *Supervisor) target() int {
 // workload may have ended (ESRCH) or have become another user's (EPERM; tini exits
 // then).
 func (s *Supervisor) forward(sig sys.Signal, info *sys.SignalInfo) {
-	e := events.Event{Kind: events.Forwarded, Signal: sig, Pid: int32(s.target())}
-	if errno := s.send(sig, info); errno != 0 {
+	whom, errno := s.send(sig, info)
+	e := events.Event{Kind: events.Forwarded, Signal: sig, Pid: int32(whom)}
+	if errno != 0 {
 		e.Kind, e.Errno = events.ForwardFailed, int16(errno)
 		if s.warnOnce(e) {
 			return
 		}
 	}
 	s.log.Write(e)
+	switch unix.Signal(sig) {
+	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+		s.stopper = process
+		if info != nil && info.Code == sys.SentByKernel {
+			s.stopper = terminalDriver
+		}
+	case unix.SIGCONT:
+		s.stopper = nobody
+	case unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT:
+		// Process 1 cannot be stopped, so that "docker stop" always ends it in time (Yelp
+		// dumb-init issue 184).
+		if s.self == 1 && sys.StopOf(s.workload) != 0 {
+			s.continueWorkload(whom)
+		}
+	}
 }
 
-func (s *Supervisor) send(sig sys.Signal, info *sys.SignalInfo) sys.Errno {
+// send returns whom it was for, as kill(2) takes it.
+func (s *Supervisor) send(sig sys.Signal, info *sys.SignalInfo) (whom int, errno sys.Errno) {
 	// There is no way to send a value to a group before Linux 6.9.
 	if info != nil && info.Code == sys.SentByQueue && s.config.Scope == config.ToProcess {
 		if errno := sys.Queue(s.workload, sig, info); errno == 0 || errno == unix.ESRCH {
-			return errno
+			return s.workload, errno
 		}
 	}
 	// Unlike a queued signal, one of kill(2) still arrives when RLIMIT_SIGPENDING is
 	// used up.
-	return sys.Kill(s.target(), sig)
+	whom = s.target()
+	errno = sys.Kill(whom, sig)
+	if errno == unix.ESRCH && whom < 0 {
+		// The workload leads no group, or has left the one that it led.
+		whom = s.workload
+		errno = sys.Kill(whom, sig)
+	}
+	return whom, errno
 }
 
 // madeHere tells whether the init itself is the cause of a signal, so that it is none

@@ -24,8 +24,9 @@ func (s SignalSet) Has(sig Signal) bool { return s&SetOf(sig) != 0 }
 
 // The si_code values that signal forwarding tells apart (sigaction(2)).
 const (
-	SentByUser  = 0  // SI_USER: kill(2)
-	SentByQueue = -1 // SI_QUEUE: sigqueue(3), carries a value
+	SentByUser   = 0    // SI_USER: kill(2)
+	SentByQueue  = -1   // SI_QUEUE: sigqueue(3), carries a value
+	SentByKernel = 0x80 // SI_KERNEL: a terminal, for one
 
 	// ChildExited is CLD_EXITED: a child has exited by itself.
 	ChildExited = 1
@@ -110,7 +111,7 @@ func SetDisposition(sig Signal, to Disposition) (old Disposition, errno Errno) {
 type WaitStatus uint32
 
 // ExitStatus is what a shell calls $?: the exit status, or 128 and the number of
-// the signal that ended the process. Reap never asks for stopped children.
+// the signal that ended the process. It has no meaning for a stopped one.
 func (s WaitStatus) ExitStatus() int {
 	if sig := s.Signal(); sig != 0 {
 		return 128 + int(sig)
@@ -124,8 +125,22 @@ func (s WaitStatus) Signal() Signal { return Signal(s & 0x7f) }
 // Reap takes one ended child without waiting. pid is 0 when none has ended; ECHILD when
 // there are no children. Orphans are seen whatever clone(2) made them with: the kernel
 // sets their exit signal to CHLD when it gives them a new parent.
+//
+// A child that wants its parent to trace it (PTRACE_TRACEME, which some programs do to
+// keep debuggers away) stops at every signal, and wait4 tells that unasked. It is let go
+// on, with the signal and without a tracer.
 func Reap() (pid int, status WaitStatus, errno Errno) {
-	return wait4(-1, unix.WNOHANG)
+	for {
+		pid, status, errno = wait4(-1, unix.WNOHANG)
+		if pid <= 0 || status&0xff != 0x7f {
+			return pid, status, errno
+		}
+		sig := uintptr(status >> 8 & 0x7f)
+		if sig == uintptr(unix.SIGTRAP) { // of an exec
+			sig = 0
+		}
+		syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, sig, 0, 0)
+	}
 }
 
 // Wait waits for one child to end, whatever its exit signal is.
@@ -141,12 +156,12 @@ func WaitNow(child int) (status WaitStatus, ended bool, errno Errno) {
 	return status, pid == child, errno
 }
 
-// StopOf is the signal that has stopped a child since it was last asked for, 0 if none
-// has. It takes no child that has ended.
+// StopOf is the signal that a child has been stopped by and not been continued since, 0
+// if it is not stopped.
 func StopOf(child int) Signal {
 	// Of siginfo_t, status and code stand where they do in a signal's.
 	var info SignalInfo
-	errno := errnoOf(syscall6(unix.SYS_WAITID, unix.P_PID, uintptr(child), uintptr(unsafe.Pointer(&info)), unix.WSTOPPED|unix.WNOHANG, 0, 0))
+	errno := errnoOf(syscall6(unix.SYS_WAITID, unix.P_PID, uintptr(child), uintptr(unsafe.Pointer(&info)), unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, 0, 0))
 	if errno != 0 || info.Code != childStopped {
 		return 0
 	}

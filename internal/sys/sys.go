@@ -31,6 +31,9 @@ func Getpid() int {
 	return int(pid)
 }
 
+// Getppid is the parent's pid, 0 when it lives outside the PID namespace.
+func Getppid() int { return int(syscall6(unix.SYS_GETPPID, 0, 0, 0, 0, 0, 0)) }
+
 // Close closes a descriptor. It is gone also after an error that comes from its file:
 // Linux frees the number before it reports EINTR, EIO, ENOSPC or EDQUOT (close(2)).
 // EBADF means that it was not open, and any other errno is a seccomp filter's.
@@ -171,6 +174,14 @@ func SetSubreaper() Errno {
 // that created this process) ends.
 func SetParentDeathSignal(sig Signal) Errno {
 	return errnoOf(syscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(sig), 0, 0, 0, 0))
+}
+
+// ParentDeathSignal is the signal that SetParentDeathSignal asked for, by this program
+// or the one that executed it, 0 if none was.
+func ParentDeathSignal() (Signal, Errno) {
+	var sig int32
+	errno := errnoOf(syscall6(unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&sig)), 0, 0, 0, 0))
+	return Signal(sig), errno
 }
 
 // Rlimit is a resource's soft and hard limit; RLIM_INFINITY is the largest number.

@@ -140,11 +140,9 @@ func catatonitRows() []row {
 		add(addMask(r))
 	}
 	for _, r := range terminals(catatonit, []string{"--"}) {
-		if strings.Contains(r.id, "/terminal-suspend-") && !strings.Contains(r.id, "-who-") {
+		if strings.Contains(r.id, "/terminal-suspend-shared") {
 			d := &difference{"catatonit-child-mask", []string{"after.main.state"}, all(peerIs("after.main.state", "^S$"), is("after.main.state", "T"))}
-			if also := r.diff; also != nil {
-				d.keys, d.check = append(d.keys, also.keys...), all(d.check, also.check)
-			}
+			d.keys, d.check = append(d.keys, r.diff.keys...), all(d.check, r.diff.check)
 			r.diff = d
 		}
 		add(addMask(r))
@@ -158,7 +156,10 @@ func catatonitRows() []row {
 	}
 	empty := row1("group-empty", with([]string{"-g", "--"}, emptyGroup().argv()...)...)
 	empty.steps = []step{ready(2), signal(10), idle(), pending("after"), killMain(9)}
-	add(empty, anyOrder(env(func() row { r := empty; r.id += "-debug"; return r }(), "CATATONIT_DEBUG=1")))
+	empty.diff = emptyGroupReached(true)
+	add(empty)
+	empty.id, empty.diff = empty.id+"-debug", emptyGroupReached(false)
+	add(anyOrder(env(empty, "CATATONIT_DEBUG=1")))
 	eperm := row1("forward-refused", with([]string{"--"}, foreignUser().argv()...)...)
 	eperm.in.DropCaps = []int{5}
 	eperm.steps = []step{ready(1), signal(10), idle(), pending("after"), killMain(9)}

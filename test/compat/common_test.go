@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,16 @@ func emptyGroup() stage {
 	s := deaf("main", groupOf(deaf("kid")))
 	s.JoinKid = true
 	return s
+}
+
+// emptyGroupReached is the difference for it; quiet if the peer says nothing about it.
+func emptyGroupReached(quiet bool) *difference {
+	d := &difference{"empty-group", []string{"after.main.pending"}, all(peerIs("after.main.pending", "^$"), is("after.main.pending", "10"))}
+	if !quiet {
+		d.keys = append(d.keys, "stderr")
+		d.check = all(d.check, peerIs("stderr", "Child was dead|failed: No such process"))
+	}
+	return d
 }
 
 // foreignUser is a workload that has changed its user: without CAP_KILL nobody else may signal it.
@@ -206,18 +217,26 @@ func common(p *persona, flags, groupFlags []string) []row {
 	return rows
 }
 
-// suspended lets ^Z be typed. With a shell behind it fdinit stops as well.
+// suspended lets ^Z be typed. With a shell behind it fdinit stops as well, without one the workload goes on.
 func suspended(r row, shell bool) row {
-	steps := func(initStates string) []step {
-		return []step{ready(1), types("\x1a"), says("^Z"), mainState("ST"), initState(initStates), states("after"), signal(18), idle(), killMain(9)}
+	steps := func(type_ step, initStates string) []step {
+		return []step{ready(1), type_, mainState("ST"), initState(initStates), states("after"), signal(18), idle(), killMain(9)}
 	}
-	r.steps = steps("ST")
-	if shell && r.as != dumbInit {
-		r.own = steps("T")
+	typed := func(run *running) error { return errors.Join(types("\x1a")(run), says("^Z")(run)) }
+	r.steps = steps(typed, "ST")
+	switch {
+	case r.as == dumbInit:
+	case shell:
+		r.own = steps(typed, "T")
 		r.diff = &difference{"suspend", []string{"after.init.state", "left.foreground"}, all(
 			peerIs("after.init.state", "^S$"), is("after.init.state", "T"),
 			peerIs("left.foreground", "^(MAIN|gone)$"), is("left.foreground", "INIT"), // terminal-back
 		)}
+	default:
+		r.own = steps(stoppedAndContinued(typed), "S")
+		if r.as == tini {
+			r.diff = &difference{"suspend", []string{"after.main.state"}, all(peerIs("after.main.state", "^T$"), is("after.main.state", "S"))}
+		}
 	}
 	return r
 }

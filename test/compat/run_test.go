@@ -493,6 +493,26 @@ func mainState(states string) step {
 	}
 }
 
+// stoppedAndContinued waits until the workload has slept twice more, to stop and to go on, while other steps are done.
+func stoppedAndContinued(others ...step) step {
+	return func(run *running) error {
+		sleeps := func() (n int) {
+			p, _ := run.findMain()
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+			_, rest, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+			fmt.Sscan(rest, &n)
+			return n
+		}
+		before := sleeps()
+		for _, other := range others {
+			if err := other(run); err != nil {
+				return err
+			}
+		}
+		return run.until("the workload has been stopped and continued", func() bool { return sleeps() >= before+2 })
+	}
+}
+
 // initState does so for the init.
 func initState(states string) step {
 	return func(run *running) error {

@@ -256,6 +256,7 @@ func tiniRows() []row {
 	// Failing to forward.
 	empty := row1("group-empty", with([]string{"-g", "--"}, emptyGroup().argv()...)...)
 	empty.steps = []step{ready(2), signal(10), idle(), pending("after"), killMain(9)}
+	empty.diff = emptyGroupReached(false)
 	add(empty)
 	eperm := row1("forward-refused", with([]string{"--"}, foreignUser().argv()...)...)
 	eperm.in.DropCaps = []int{5}

@@ -31,41 +31,41 @@ func scriptOf(ts *testscript.TestScript) *script { return ts.Value(scriptKey{}).
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 var commands = map[string]command{
-	"launch":           launch,
-	"exits":            exits,
-	"start":            start,
-	"ended":            simple(0, (*script).cmdEnded),
-	"end":              simple(0, (*script).cmdEnd),
-	"refused":          refused,
-	"swept":            swept,
-	"fds":              simple(2, (*script).cmdFDs),
-	"fd":               simple(3, (*script).cmdFD),
-	"status":           simple(3, (*script).cmdStatus),
-	"limit":            simple(3, (*script).cmdLimit),
-	"variable":         variable,
-	"cwd":              simple(2, (*script).cmdCwd),
-	"state":            simple(1, (*script).cmdState),
-	"idle":             simple(2, (*script).cmdIdle),
-	"children":         simple(2, (*script).cmdChildren),
-	"zombies":          simple(2, (*script).cmdZombies),
-	"parent":           simple(2, (*script).cmdParent),
-	"gone":             simple(1, (*script).cmdGone),
-	"group":            group,
-	"stopped":          simple(1, (*script).cmdStopped),
-	"running":          simple(1, (*script).cmdRunning),
-	"socket-activated": simple(0, (*script).cmdSocketActivated),
-	"await":            simple(1, (*script).cmdAwait),
-	"logged":           simple(1, (*script).cmdLogged),
-	"signal":           simple(-1, (*script).cmdSignal),
-	"received":         simple(1, (*script).cmdReceived),
-	"relay":            simple(1, (*script).cmdRelay),
-	"burst":            simple(2, (*script).cmdBurst),
-	"type":             simple(1, (*script).cmdType),
-	"screen":           simple(1, (*script).cmdScreen),
-	"foreground":       simple(1, (*script).cmdForeground),
-	"hangup":           simple(0, (*script).cmdHangup),
-	"executable":       executable,
-	"busy":             busy,
+	"launch":         launch,
+	"exits":          exits,
+	"start":          start,
+	"ended":          simple(0, (*script).cmdEnded),
+	"end":            simple(0, (*script).cmdEnd),
+	"refused":        refused,
+	"swept":          swept,
+	"fds":            simple(2, (*script).cmdFDs),
+	"fd":             simple(3, (*script).cmdFD),
+	"status":         simple(3, (*script).cmdStatus),
+	"limit":          simple(3, (*script).cmdLimit),
+	"variable":       variable,
+	"cwd":            simple(2, (*script).cmdCwd),
+	"state":          simple(1, (*script).cmdState),
+	"idle":           simple(2, (*script).cmdIdle),
+	"children":       simple(2, (*script).cmdChildren),
+	"zombies":        simple(2, (*script).cmdZombies),
+	"parent":         simple(2, (*script).cmdParent),
+	"gone":           simple(1, (*script).cmdGone),
+	"group":          group,
+	"stopped":        simple(1, (*script).cmdStopped),
+	"running":        simple(1, (*script).cmdRunning),
+	"names-workload": simple(0, (*script).cmdNamesWorkload),
+	"await":          simple(1, (*script).cmdAwait),
+	"logged":         simple(1, (*script).cmdLogged),
+	"signal":         simple(-1, (*script).cmdSignal),
+	"received":       simple(1, (*script).cmdReceived),
+	"relay":          simple(1, (*script).cmdRelay),
+	"burst":          simple(2, (*script).cmdBurst),
+	"type":           simple(1, (*script).cmdType),
+	"screen":         simple(1, (*script).cmdScreen),
+	"foreground":     simple(1, (*script).cmdForeground),
+	"hangup":         simple(0, (*script).cmdHangup),
+	"executable":     executable,
+	"busy":           busy,
 }
 
 // simple makes a command of a function that cannot be negated.
@@ -630,7 +630,7 @@ func group(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func (s *script) cmdSocketActivated(ts *testscript.TestScript, _ []string) error {
+func (s *script) cmdNamesWorkload(ts *testscript.TestScript, _ []string) error {
 	pid, err := s.find("workload")
 	if err != nil {
 		return err
@@ -645,8 +645,16 @@ func (s *script) cmdSocketActivated(ts *testscript.TestScript, _ []string) error
 		return err
 	}
 	f := strings.Fields(numbers)
-	if got, _ := lookup(env, "LISTEN_PID"); got != f[len(f)-1] {
-		return fmt.Errorf("LISTEN_PID is %q, the workload's number %s", got, f[len(f)-1])
+	some := false
+	for _, name := range []string{"LISTEN_PID", "WATCHDOG_PID"} {
+		got, set := lookup(env, name)
+		if set && got != f[len(f)-1] {
+			return fmt.Errorf("%s is %q, the workload's number %s", name, got, f[len(f)-1])
+		}
+		some = some || set
+	}
+	if !some {
+		return errors.New("there is no LISTEN_PID and no WATCHDOG_PID")
 	}
 	if got, set := lookup(env, "LISTEN_PIDFDID"); set {
 		id, err := pidfdID(pid)

@@ -45,7 +45,7 @@
 //	gone WHO                   it comes to be gone, not even a zombie
 //	stopped WHO                it comes to be stopped, "running WHO": to go on
 //	group WHO WHO              both are in one process group ("! group": they are not)
-//	socket-activated           LISTEN_PID and LISTEN_PIDFDID name the workload
+//	names-workload             LISTEN_PID, LISTEN_PIDFDID and WATCHDOG_PID, as far as they are set
 //	await REGEXP               its output comes to match
 //	logged REGEXP              its errors come to match, after the last match
 //

@@ -15,6 +15,8 @@
 //	                  "made N", then wait to be killed
 //	probe abandon     make a child, and wait to be killed as it does
 //	probe wait        wait to be killed
+//	probe traced      ask the parent to trace it, send itself signals that do nothing,
+//	                  exit with 7
 //
 // It is not an example of how to write Go. Only amd64 and arm64 are there,
 // the architectures of fdinit itself.

@@ -54,6 +54,8 @@ func run(sp *uintptr) {
 		abandon()
 	case "wait":
 		pause()
+	case "traced":
+		traced()
 	}
 	exit(2)
 }
@@ -123,6 +125,16 @@ func abandon() {
 	}
 	say("parent\n")
 	pause()
+}
+
+// traced stops at every signal, even at those that are ignored.
+func traced() {
+	unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_TRACEME, 0, 0, 0, 0, 0)
+	self, _, _ := unix.RawSyscall(unix.SYS_GETPID, 0, 0, 0)
+	for _, sig := range [...]unix.Signal{unix.SIGURG, unix.SIGWINCH, unix.SIGCHLD} {
+		unix.RawSyscall(unix.SYS_KILL, self, uintptr(sig), 0)
+	}
+	exit(7)
 }
 
 func pause() {
