@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/fdinit/fdinit/internal/config"
@@ -146,6 +147,9 @@ func describeEvent(e events.Event, command string, fields logrus.Fields) string 
 		return fmt.Sprintf("changed %s from %s to %s (soft:hard)", resource, before, after)
 	case events.Started:
 		fields["pid"], fields["command"] = e.Pid, command
+		if quoted := strconv.Quote(command); quoted != `"`+command+`"` {
+			command = quoted // a line for each event, whatever the name is
+		}
 		return fmt.Sprintf("started %s as process %d", command, e.Pid)
 	case events.Received:
 		return describeReceived(e, fields)

@@ -114,6 +114,8 @@ func (p *probe) rank(f finding) int {
 		return remembered
 	case p.got == 0:
 		return decisive
+	case f.absent && f.errno == p.got && (p.got == unix.ENAMETOOLONG || p.got == unix.ELOOP):
+		return decisive
 	case f.absent && f.errno == p.got:
 		return unsearchable
 	case f.errno == p.got:

@@ -37,6 +37,7 @@ func (s *Supervisor) explain() {
 		sys.Close(reading)
 		sys.Close(writing)
 		s.handover.Status = explained
+		s.limitStack()
 		return
 	}
 	sys.Close(writing)
@@ -53,6 +54,16 @@ func (s *Supervisor) explain() {
 		n, errno = sys.Read(reading, scratch[:])
 	}
 	sys.Exit(s.handover.Status)
+}
+
+// limitStack limits this process's stack as the workload's would have been: how many
+// bytes of arguments fit depends on it. Other limits would hinder the Go runtime.
+func (s *Supervisor) limitStack() {
+	for i := range s.limits.Len() {
+		if c := s.limits.At(i); c.Resource == unix.RLIMIT_STACK {
+			sys.SetRlimit(c.Resource, &c.New)
+		}
+	}
 }
 
 // await waits for the end of a process that loggerEnd reports, and tells the status

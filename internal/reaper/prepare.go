@@ -124,14 +124,18 @@ func (s *Supervisor) prepare() bool {
 	if s.config.Log.Wanted && !s.startLog() {
 		return false
 	}
-	s.log.Write(events.Event{Kind: events.Swept, Strategy: uint8(report.Strategy), Values: [4]uint64{uint64(report.Closed)}})
+	e := events.Of(events.Swept)
+	e.Strategy, e.Values[0] = uint8(report.Strategy), uint64(report.Closed)
+	s.log.Write(e)
 
 	var errno sys.Errno
 	if s.self != 1 {
 		// Refused only before Linux 3.4 and by old gVisor: orphans then go to PID 1.
 		errno = sys.SetSubreaper()
 	}
-	s.log.Write(events.Event{Kind: events.Subreaper, Errno: int16(errno)})
+	e = events.Of(events.Subreaper)
+	e.Errno = int16(errno)
+	s.log.Write(e)
 	if sig := s.config.ParentDeathSignal; sig != 0 {
 		if errno := sys.SetParentDeathSignal(sig); errno != 0 {
 			s.fail(DeathSignal, errno)

@@ -29,8 +29,8 @@ func (s *Supervisor) spawn() bool {
 		status, _ := sys.Wait(pid)
 		if s.config.Log.Style != config.Native {
 			// The other inits fork before they know, and tell of it.
-			s.log.Write(events.Event{Kind: events.Started, Pid: int32(pid)})
-			s.log.Write(events.Event{Kind: events.Received, Signal: sigchld})
+			s.note(events.Started, 0, pid)
+			s.note(events.Received, sigchld, 0)
 			s.workload = pid
 			s.wrapUp(status)
 		}
@@ -44,7 +44,7 @@ func (s *Supervisor) spawn() bool {
 			Values: [4]uint64{c.Old.Soft, c.Old.Hard, c.New.Soft, c.New.Hard},
 		})
 	}
-	s.log.Write(events.Event{Kind: events.Started, Pid: int32(pid)})
+	s.note(events.Started, 0, pid)
 	return true
 }
 

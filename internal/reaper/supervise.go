@@ -8,8 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stopSignals are what a terminal stops processes with.
-const stopSignals = sys.SignalSet(1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1))
+// Sets instead of switches: the compiler makes a table of a long switch, far away from
+// everything else, and 64 KiB of memory around it come with the first signal.
+const (
+	// stopSignals are what a terminal stops processes with.
+	stopSignals = sys.SignalSet(1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1))
+
+	// endSignals are what processes are asked to end with.
+	endSignals = sys.SignalSet(1<<(unix.SIGTERM-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGHUP-1) | 1<<(unix.SIGQUIT-1))
+
+	// ownSignals are those that the kernel sends to the one who caused them.
+	ownSignals = sys.SignalSet(1<<(unix.SIGILL-1) | 1<<(unix.SIGTRAP-1) | 1<<(unix.SIGBUS-1) | 1<<(unix.SIGFPE-1) |
+		1<<(unix.SIGSEGV-1) | 1<<(unix.SIGSYS-1) | 1<<(unix.SIGXCPU-1) | 1<<(unix.SIGXFSZ-1) |
+		1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1))
+)
 
 // supervise takes one signal at a time: SIGCHLD is the time to reap, anything else is
 // for the workload. It sleeps without a time limit in between. It returns only if the
@@ -35,7 +47,7 @@ func (s *Supervisor) supervise() {
 		case s.fromTerminal.Has(sig):
 			s.fromTerminal &^= sys.SetOf(sig)
 			s.log.Write(received(sig, &info))
-			s.log.Write(events.Event{Kind: events.Ignored, Signal: sig})
+			s.note(events.Ignored, sig, 0)
 		}
 	}
 }
@@ -67,7 +79,9 @@ func (s *Supervisor) next(info *sys.SignalInfo) (sys.Signal, sys.Errno) {
 }
 
 func received(sig sys.Signal, info *sys.SignalInfo) events.Event {
-	return events.Event{Kind: events.Received, Signal: sig, Pid: info.Pid, Uid: info.Uid, Code: info.Code}
+	e := events.Of(events.Received)
+	e.Signal, e.Pid, e.Uid, e.Code = sig, info.Pid, info.Uid, info.Code
+	return e
 }
 
 // reap takes every ended child, however many one SIGCHLD stands for. When the workload
@@ -77,13 +91,13 @@ func (s *Supervisor) reap() {
 		pid, status, errno := sys.Reap()
 		switch {
 		case errno == unix.ECHILD:
-			s.log.Write(events.Event{Kind: events.NoChildren})
+			s.note(events.NoChildren, 0, 0)
 			return
 		case errno != 0:
 			s.giveUp(WaitChildren, errno)
 			return
 		case pid == 0:
-			s.log.Write(events.Event{Kind: events.NothingToReap})
+			s.note(events.NothingToReap, 0, 0)
 			return
 		case pid == s.workload:
 			s.end(status)
@@ -97,8 +111,17 @@ func (s *Supervisor) reap() {
 	}
 }
 
+// note writes an event that has a signal and a process, or neither.
+func (s *Supervisor) note(kind events.Kind, sig sys.Signal, pid int) {
+	e := events.Of(kind)
+	e.Signal, e.Pid = sig, int32(pid)
+	s.log.Write(e)
+}
+
 func ended(kind events.Kind, pid int, status sys.WaitStatus) events.Event {
-	return events.Event{Kind: kind, Pid: int32(pid), Values: [4]uint64{uint64(status)}}
+	e := events.Of(kind)
+	e.Pid, e.Values[0] = int32(pid), uint64(status)
+	return e
 }
 
 // end ends the init because the workload has ended.
@@ -131,7 +154,7 @@ func (s *Supervisor) sendLast(sig sys.Signal) {
 	if s.config.Scope == config.ToGroup {
 		sys.Kill(-s.workload, to)
 	}
-	s.log.Write(events.Event{Kind: events.SentLast, Signal: to, Pid: int32(s.target())})
+	s.note(events.SentLast, to, s.target())
 }
 
 // reapRest tells the log which other children have ended by now. It is bounded, since
@@ -141,10 +164,10 @@ func (s *Supervisor) reapRest() {
 		pid, status, errno := sys.Reap()
 		switch {
 		case errno != 0:
-			s.log.Write(events.Event{Kind: events.NoChildren})
+			s.note(events.NoChildren, 0, 0)
 			return
 		case pid == 0:
-			s.log.Write(events.Event{Kind: events.NothingToReap})
+			s.note(events.NothingToReap, 0, 0)
 			return
 		case pid == s.logger:
 			s.logger = 0
@@ -199,7 +222,7 @@ func (s *Supervisor) pass(sig sys.Signal, info *sys.SignalInfo) {
 		s.forward(to, nil)
 	}
 	if s.config.SuspendSelf && stopSignals.Has(sig) {
-		s.log.Write(events.Event{Kind: events.Suspending, Signal: sig})
+		s.note(events.Suspending, sig, 0)
 		sys.Kill(s.self, sys.Signal(unix.SIGSTOP)) // without effect on PID 1
 	}
 }
@@ -226,7 +249,8 @@ func (s *Supervisor) target() int {
 // then).
 func (s *Supervisor) forward(sig sys.Signal, info *sys.SignalInfo) {
 	whom, errno := s.send(sig, info)
-	e := events.Event{Kind: events.Forwarded, Signal: sig, Pid: int32(whom)}
+	e := events.Of(events.Forwarded)
+	e.Signal, e.Pid = sig, int32(whom)
 	if errno != 0 {
 		e.Kind, e.Errno = events.ForwardFailed, int16(errno)
 		if s.warnOnce(e) {
@@ -234,20 +258,18 @@ func (s *Supervisor) forward(sig sys.Signal, info *sys.SignalInfo) {
 		}
 	}
 	s.log.Write(e)
-	switch unix.Signal(sig) {
-	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+	switch {
+	case stopSignals.Has(sig):
 		s.stopper = process
 		if info != nil && info.Code == sys.SentByKernel {
 			s.stopper = terminalDriver
 		}
-	case unix.SIGCONT:
+	case unix.Signal(sig) == unix.SIGCONT:
 		s.stopper = nobody
-	case unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT:
+	case endSignals.Has(sig) && s.self == 1 && sys.StopOf(s.workload) != 0:
 		// Process 1 cannot be stopped, so that "docker stop" always ends it in time (Yelp
 		// dumb-init issue 184).
-		if s.self == 1 && sys.StopOf(s.workload) != 0 {
-			s.continueWorkload(whom)
-		}
+		s.continueWorkload(whom)
 	}
 }
 
@@ -279,10 +301,5 @@ func (s *Supervisor) madeHere(sig sys.Signal, info *sys.SignalInfo) bool {
 	if info.Code == sys.SentByUser {
 		return int(info.Pid) == s.self
 	}
-	switch unix.Signal(sig) {
-	case unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSYS,
-		unix.SIGXCPU, unix.SIGXFSZ, unix.SIGTTIN, unix.SIGTTOU:
-		return info.Code > 0
-	}
-	return false
+	return ownSignals.Has(sig) && info.Code > 0
 }

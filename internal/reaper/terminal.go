@@ -142,7 +142,7 @@ func (s *Supervisor) suspend(sig sys.Signal, typed bool) (continued bool) {
 	if !typed {
 		whom, sig = s.self, sys.Signal(unix.SIGTSTP)
 	}
-	s.log.Write(events.Event{Kind: events.Suspending, Signal: sig})
+	s.note(events.Suspending, sig, 0)
 	sys.Kill(whom, sig)
 	sys.SetSignalMask(sys.AllSignals &^ sys.SetOf(sig))
 	sys.SetSignalMask(sys.AllSignals) // gets here when it has been continued, or was not stopped
@@ -170,5 +170,5 @@ func (s *Supervisor) continueWorkload(whom int) {
 	cont := sys.Signal(unix.SIGCONT)
 	s.stopper = nobody
 	sys.Kill(whom, cont)
-	s.log.Write(events.Event{Kind: events.Forwarded, Signal: cont, Pid: int32(whom)})
+	s.note(events.Forwarded, cont, whom)
 }
