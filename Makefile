@@ -75,8 +75,8 @@ fuzz: ## run every fuzz test for FUZZTIME executions (200000x)
 		done; \
 	done
 
-bench: build ## measure side by side with the other inits (installs nothing)
-	cd bench && $(GO) run . -fdinit ../bin/fdinit -out ../docs/bench
+bench: build ## measure side by side with the other inits (apt: tini dumb-init catatonit; BENCHFLAGS=-quick)
+	cd bench && $(GO) run . -fdinit ../bin/fdinit $(BENCHFLAGS)
 
 bench-sweep: ## measure what each way to close descriptors costs (BENCHFLAGS=-quick)
 	cd bench && $(GO) run . -only=sweep -out ../docs/bench $(BENCHFLAGS)
