@@ -8,12 +8,13 @@ Run COMMAND as a container's main process, under an init that closes inherited
 file descriptors, lowers a pathological limit on open files, reaps zombies,
 forwards signals, and exits with COMMAND's status.
 
-Options end at the first word that is not one.
+Options end at the first argument that is not an option.
 
   --nofile=auto|keep|SOFT[:HARD]
                       limit on open files; auto, the default, lowers a soft limit
                       above 1048576 to 65536 and a hard one to 1048576 and leaves
-                      saner ones alone; SOFT may be "hard"       [FDINIT_NOFILE]
+                      lower ones alone; SOFT may be "hard"; without HARD the
+                      hard limit stays and SOFT is cut to it     [FDINIT_NOFILE]
   --rlimit=NAME=SOFT[:HARD]
                       any limit of setrlimit(2), such as core=0:0 or
                       memlock=hard; without HARD the hard limit stays and SOFT is
@@ -32,7 +33,7 @@ Options end at the first word that is not one.
                       default, says nothing unless something is wrong
                                                                    [FDINIT_LOG]
   --log-format=text|json
-                      how that and error messages are written; text is the
+                      format of the log and of error messages; text is the
                       default                               [FDINIT_LOG_FORMAT]
   --install=PATH      copy fdinit to PATH, or into it if it is a directory, for an
                       image without cp, and do nothing else
@@ -44,7 +45,7 @@ Called as docker-init, tini, tini-static, dumb-init, catatonit or podman-init,
 fdinit takes that program's options and answers as it does.
 
 Each option but --rlimit may be given once. The variables in brackets do the same
-as the options, which win over them; an empty one is an error.
+as the options, which win over them; an empty variable is an error.
 Signals and limits may be given by name, with or without SIG or RLIMIT_ and in
 any case, or by number.
 
@@ -53,4 +54,4 @@ failed, 126 if COMMAND cannot be executed, 127 if it cannot be found.
 `
 
 // buildCommand links the entry point in.
-const buildCommand = "CGO_ENABLED=0 go build -ldflags=-E=github.com/fdinit/fdinit/internal/freestanding.Entry github.com/fdinit/fdinit/cmd/fdinit"
+const buildCommand = "CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -E=github.com/fdinit/fdinit/internal/freestanding.Entry' github.com/fdinit/fdinit/cmd/fdinit"

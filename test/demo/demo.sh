@@ -11,7 +11,7 @@ report='printf "open files:      "; ls -x /proc/$$/fd
 echo "limit (soft):    $(ulimit -Sn)"
 echo "limit (hard):    $(ulimit -Hn)"'
 
-# The environment: three leaked descriptors, and as high a limit as this machine gives.
+# The environment: leaked descriptors, and as high a limit as this machine gives.
 exec 7</etc/passwd 8</etc 9>/dev/null
 ulimit -Sn "$(ulimit -Hn)" 2>/dev/null || true
 if [ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -gt 1048576 ]; then
@@ -23,7 +23,7 @@ else
 limit by itself; here it is asked to."
 fi
 
-say "1. A container as engines often start it: leaked descriptors, an oversized limit"
+say "1. A container as engines often start it: leaked descriptors (7, 8, 9 and any of yours), an oversized limit"
 run "sh -c REPORT"
 sh -c "$report"
 
