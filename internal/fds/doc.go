@@ -15,7 +15,7 @@
 //     costs, but for an open O_PATH descriptor too: the kind that container
 //     runtimes leak (CVE-2024-21626).
 //   - A plain loop won over walking /proc below a limit of about 3000 when gcj's exec
-//     race was measured in 2007, with 50 files open, and below about 220 today: see
+//     race was measured in 2007, with 50 files open, and below about 230 today: see
 //     docs/bench/sweep.md.
 //
 // The package runs freestanding, so it does not allocate. It is not for a process
