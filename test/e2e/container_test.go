@@ -186,8 +186,7 @@ func lookPath(name, dir string) (string, error) {
 // attributes are the namespaces that the state needs. Without privileges a user
 // namespace gives the right to make the others.
 func (s *spec) attributes() (*syscall.SysProcAttr, error) {
-	// Should this test be killed, its containers go, too.
-	attr := &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+	attr := &syscall.SysProcAttr{}
 	if !s.NotPID1 {
 		attr.Cloneflags |= unix.CLONE_NEWPID
 	}
