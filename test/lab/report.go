@@ -38,6 +38,7 @@ var absents = []absent{
 	{"python2.7 on Debian 12", "it is no longer in the distribution; Debian 11's is tried"},
 	{"programs of Debian 13", "those of 11 and 12 stand for what is in use; its kernel is tried with everything else"},
 	{"the programs in gVisor", "fdinit itself is tried there, and that the limit is real"},
+	{"the behaviour suite in gVisor", "it makes PID and mount namespaces of its own, in which Debian 12's gVisor answers EINVAL to every access to /proc; what it tests is tried with fdinit as the first process of a sandbox instead"},
 }
 
 // write writes the report, if it is wanted.
