@@ -419,12 +419,25 @@ func (s *script) cmdLimit(ts *testscript.TestScript, args []string) error {
 	return fmt.Errorf("no limit %s", args[1])
 }
 
-func environ(pid int) ([]string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-	if err != nil || len(text) == 0 {
-		return nil, err
+// environ is somebody's environment. It is waited for, since while it is being executed
+// a program has none.
+func (s *script) environ(who string) (pid int, env []string, err error) {
+	c, err := s.running()
+	if err != nil {
+		return 0, nil, err
 	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+	err = c.eventually(func() (err error) {
+		if pid, err = s.find(who); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err == nil && len(text) == 0 {
+			err = errors.New("it has no environment")
+		}
+		env = strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+		return err
+	})
+	return pid, env, err
 }
 
 func lookup(env []string, name string) (string, bool) {
@@ -437,9 +450,7 @@ func lookup(env []string, name string) (string, bool) {
 }
 
 func variable(ts *testscript.TestScript, neg bool, args []string) {
-	pid, err := scriptOf(ts).find(args[0])
-	ts.Check(err)
-	env, err := environ(pid)
+	_, env, err := scriptOf(ts).environ(args[0])
 	ts.Check(err)
 	value, set := lookup(env, args[1])
 	switch {
@@ -631,11 +642,7 @@ func group(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func (s *script) cmdNamesWorkload(ts *testscript.TestScript, _ []string) error {
-	pid, err := s.find("workload")
-	if err != nil {
-		return err
-	}
-	env, err := environ(pid)
+	pid, env, err := s.environ("workload")
 	if err != nil {
 		return err
 	}
