@@ -45,7 +45,14 @@ var options = [...]Option{
 
 // Parse reads fdinit's own dialect: options from argv, then the FDINIT_* variables.
 func Parse(args, env sys.Vector, c *Config) Verdict {
-	c.readLogFormat(args, env)
+	v := c.parse(args, env)
+	if v.Action != Run {
+		c.readLogFormat(args, env)
+	}
+	return v
+}
+
+func (c *Config) parse(args, env sys.Vector) Verdict {
 	s := Scanner{Args: args, Table: options[:], Next: 1}
 	var asked level
 	var install, useless Verdict
@@ -79,8 +86,8 @@ func Parse(args, env sys.Vector, c *Config) Verdict {
 	return ParseVariables(env, c)
 }
 
-// readLogFormat looks for the log's format before anything else is read, since what is
-// wrong elsewhere is written in it.
+// readLogFormat looks for the log's format wherever it stands, since what is wrong
+// anywhere else is written in it.
 func (c *Config) readLogFormat(args, env sys.Vector) {
 	format, _ := env.Lookup("FDINIT_LOG_FORMAT")
 	s := Scanner{Args: args, Table: options[:], Next: 1}
