@@ -166,7 +166,7 @@ func TestNativeWords(t *testing.T) {
 			map[string]any{"event": "received", "signal": "SIGTERM", "code": 0.0, "sender": 0.0, "uid": 0.0},
 		},
 		{
-			events.Event{Kind: events.Received, Signal: sigint, Code: 0x80, Pid: 3},
+			events.Event{Kind: events.Received, Signal: sigint, Code: sys.SentByKernel, Pid: 3},
 			"info", "received SIGINT from the kernel",
 			map[string]any{"event": "received", "signal": "SIGINT", "code": 128.0},
 		},

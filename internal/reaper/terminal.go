@@ -35,7 +35,7 @@ func closeTerminal(fd int) {
 // (sdc-docker issue 91). SIGTTOU is blocked, so it cannot stop us.
 func (s *Supervisor) takeForeground(pid int) {
 	terminal, errno := s.openTerminal()
-	if errno != 0 && s.config.TerminalDevice {
+	if errno != 0 {
 		s.log.Write(events.Event{Kind: events.NoTerminalDevice, Pid: int32(pid), Errno: int16(errno)})
 	}
 	foreground, errno := sys.ForegroundGroup(terminal)

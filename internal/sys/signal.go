@@ -132,14 +132,15 @@ func (s WaitStatus) Signal() Signal { return Signal(s & 0x7f) }
 func Reap() (pid int, status WaitStatus, errno Errno) {
 	for {
 		pid, status, errno = wait4(-1, unix.WNOHANG)
-		if pid <= 0 || status&0xff != 0x7f {
+		stop := unix.WaitStatus(status)
+		if pid <= 0 || !stop.Stopped() {
 			return pid, status, errno
 		}
-		sig := uintptr(status >> 8 & 0x7f)
-		if sig == uintptr(unix.SIGTRAP) { // of an exec
+		sig := stop.StopSignal()
+		if sig == unix.SIGTRAP { // of an exec
 			sig = 0
 		}
-		syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, sig, 0, 0)
+		syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(sig), 0, 0)
 	}
 }
 

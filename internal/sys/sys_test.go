@@ -590,7 +590,7 @@ func TestSendingToNobody(t *testing.T) {
 		t.Errorf("%v", errno)
 	}
 	// What only the kernel may say is not believed of a process, save of oneself.
-	info.Code = 0x80 // SI_KERNEL
+	info.Code = SentByKernel
 	if errno := Queue(os.Getppid(), 0, &info); errno != unix.EPERM {
 		t.Errorf("%v", errno)
 	}
