@@ -90,17 +90,20 @@ func common(p *persona, flags, groupFlags []string) []row {
 		add(modes(mk(fmt.Sprintf("end-by-%d", s), with(flags, plain...), ready(1), signal(s)))...)
 	}
 	add(modes(mk("ended-from-outside", with(flags, plain...), ready(1), killMain(9)))...)
-	// One that handles them.
+	// One that handles them. What it waits for ignores them from the start: dumb-init forwards to the whole group, and
+	// the shell says of what ends by a signal that it did.
+	handles := func(s, then string) string {
+		return fmt.Sprintf(`trap "" HUP INT TERM USR1 50; main 600 & trap "echo got %s; exit 5" %s; %s; while :; do wait $!; done`, s, s, then)
+	}
 	for _, s := range []string{"HUP", "INT", "TERM", "USR1"} {
-		script := fmt.Sprintf(`trap "echo got %s; exit 5" %s; echo ready; while :; do (trap "" HUP INT TERM USR1; exec main 600) & wait $!; done`, s, s)
+		script := handles(s, "echo ready")
 		add(mk("handles-"+strings.ToLower(s), with(flags, "sh", "-c", script), says("ready"), signal(map[string]int{"HUP": 1, "INT": 2, "TERM": 15, "USR1": 10}[s])))
 	}
 
 	// Signals that the workload sends to its init.
 	for _, s := range []string{"HUP", "INT", "TERM", "USR1", "WINCH", "50"} {
-		script := fmt.Sprintf(`trap "echo got %s; exit 5" %s; kill -%s $PPID; (trap "" HUP INT TERM USR1 50; exec main 600) & wait $!`, s, s, s)
 		// As PID 1 only, where the rest ends with it.
-		add(mk("from-inside-"+strings.ToLower(s), with(flags, "sh", "-c", script)))
+		add(mk("from-inside-"+strings.ToLower(s), with(flags, "sh", "-c", handles(s, "kill -"+s+" $PPID"))))
 	}
 	add(mk("from-inside-kill-stop", with(flags, "sh", "-c", "kill -STOP $PPID; kill -KILL $PPID; exit 5")))
 
