@@ -463,11 +463,28 @@ func variable(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// atRest tells whether a program that only waits has come to do so. While it is being
+// executed it has no environment yet, and no arguments.
+func atRest(pid int) error {
+	p, err := readProcess(pid)
+	if err != nil {
+		return err
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err == nil && (p.state != 'S' || len(line) == 0) {
+		err = fmt.Errorf("it is in state %c, with the arguments %q", p.state, line)
+	}
+	return err
+}
+
 // cmdState prints what a program inherits and cannot have changed itself, if it is
 // a simple one such as sleep. What identifies the process is left out.
 func (s *script) cmdState(ts *testscript.TestScript, args []string) error {
 	pid, err := s.find(args[0])
 	if err != nil {
+		return err
+	}
+	if err := s.container.eventually(func() error { return atRest(pid) }); err != nil {
 		return err
 	}
 	out := ts.Stdout()
@@ -507,16 +524,6 @@ func (s *script) cmdIdle(ts *testscript.TestScript, args []string) error {
 	if err != nil {
 		return err
 	}
-	// It may still be on its way into the wait: begin when it sleeps.
-	if err := s.container.eventually(func() error {
-		p, err := readProcess(pid)
-		if err == nil && p.state != 'S' {
-			err = fmt.Errorf("%s is in state %c", args[0], p.state)
-		}
-		return err
-	}); err != nil {
-		return err
-	}
 	count := func() (string, error) {
 		a, err := statusField(pid, "voluntary_ctxt_switches")
 		if err != nil {
@@ -525,19 +532,29 @@ func (s *script) cmdIdle(ts *testscript.TestScript, args []string) error {
 		b, err := statusField(pid, "nonvoluntary_ctxt_switches")
 		return a + " voluntary and " + b + " other switches", err
 	}
-	before, err := count()
-	if err != nil {
-		return err
+	// It may still be on its way into the wait, which its state does not tell: that is set
+	// before it goes to sleep. Whatever wakes it up regularly does so every time.
+	const times = 3
+	for i := 1; ; i++ {
+		if err := s.container.eventually(func() error { return atRest(pid) }); err != nil {
+			return err
+		}
+		before, err := count()
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Duration(seconds) * time.Second)
+		after, err := count()
+		if err != nil {
+			return err
+		}
+		if before == after {
+			return nil
+		}
+		if i == times {
+			return fmt.Errorf("it was scheduled: %s, later %s", before, after)
+		}
 	}
-	time.Sleep(time.Duration(seconds) * time.Second)
-	after, err := count()
-	if err != nil {
-		return err
-	}
-	if before != after {
-		return fmt.Errorf("it was scheduled: %s, later %s", before, after)
-	}
-	return nil
 }
 
 // countChildren waits until a process has n children, or n dead ones.
@@ -908,13 +925,38 @@ func (s *script) cmdForeground(ts *testscript.TestScript, args []string) error {
 		if err != nil {
 			return err
 		}
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.foreground))
-		line := strings.TrimRight(strings.ReplaceAll(string(text), "\x00", " "), " ")
+		leader := leaderOf(p.foreground)
+		line := commandLine(leader)
 		if want == 0 && line != args[0] || want != 0 && p.foreground != want {
 			return fmt.Errorf("in the foreground is group %d, led by %q", p.foreground, line)
 		}
+		// It gets the terminal before it is continued, and that cancels a ^Z which came before.
+		if q, err := readProcess(leader); err == nil && q.state == 'T' {
+			return fmt.Errorf("%q is in the foreground, but stopped", line)
+		}
 		return nil
 	})
+}
+
+// leaderOf is a process group's leader or, when that has ended, as a pipeline's first
+// process may have, the oldest of the others.
+func leaderOf(group int) int {
+	if p, err := readProcess(group); err == nil && p.state != 'Z' {
+		return group
+	}
+	var oldest aProcess
+	for _, p := range allProcesses() {
+		if p.group == group && p.state != 'Z' && (oldest.pid == 0 || p.olderThan(oldest)) {
+			oldest = p
+		}
+	}
+	return oldest.pid
+}
+
+// commandLine is what a process was started as.
+func commandLine(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.TrimRight(strings.ReplaceAll(string(text), "\x00", " "), " ")
 }
 
 func (s *script) cmdHangup(ts *testscript.TestScript, _ []string) error {
@@ -949,5 +991,8 @@ func executable(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	path := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
-	ts.Check(os.WriteFile(path, elfFile(machine, loader), 0o755))
+	starting.Lock() // see there
+	err := os.WriteFile(path, elfFile(machine, loader), 0o755)
+	starting.Unlock()
+	ts.Check(err)
 }

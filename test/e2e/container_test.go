@@ -24,7 +24,12 @@ import (
 
 // patience is how long a condition may take to come true. It is generous: a loaded
 // machine must not make a test fail, and a test that passes does not wait.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
+
+// starting is held for reading while a process is being started, and for writing while
+// a file is written that is to be executed. A process has all that is open here until
+// it executes something itself, and nothing that is open for writing can be executed.
+var starting sync.RWMutex
 
 // A container is a command that was started in the state of a spec.
 type container struct {
@@ -120,7 +125,9 @@ func startContainer(s *spec, dir string) (*container, error) {
 	}
 	defer holdWrite.Close()
 	c.cmd.ExtraFiles = []*os.File{statusWrite, holdRead}
-	err = c.cmd.Start()
+	starting.RLock()
+	err = c.cmd.Start() // returns when the stage has been executed
+	starting.RUnlock()
 	statusWrite.Close()
 	holdRead.Close()
 	if err != nil {
@@ -285,21 +292,21 @@ func (c *container) process(who string) (int, error) {
 		return 0, err
 	}
 	err = c.eventually(func() error {
-		oldest, started := 0, uint64(0)
+		var oldest aProcess
 		program := programOf(parent)
 		for _, p := range allProcesses() {
-			if p.parent != parent || p.state == 'Z' || oldest != 0 && p.started >= started {
+			if p.parent != parent || p.state == 'Z' || oldest.pid != 0 && !p.olderThan(oldest) {
 				continue
 			}
 			if path.Base(program) == "fdinit" && programOf(p.pid) == program {
 				continue // to become the workload, or the log
 			}
-			oldest, started = p.pid, p.started
+			oldest = p
 		}
-		if oldest == 0 {
+		if oldest.pid == 0 {
 			return fmt.Errorf("no %s", who)
 		}
-		c.known[who] = oldest
+		c.known[who] = oldest.pid
 		return nil
 	})
 	return c.known[who], err
@@ -355,6 +362,16 @@ type aProcess struct {
 	foreground     int
 	state          byte
 	started        uint64
+}
+
+// olderThan tells who was started first. Within a hundredth of a second only the
+// numbers tell: they are given in turn, from the lowest again after the highest.
+func (p aProcess) olderThan(q aProcess) bool {
+	if p.started != q.started {
+		return p.started < q.started
+	}
+	const far = 1 << 14 // pid_max is twice as much or more
+	return (p.pid < q.pid) != (max(p.pid, q.pid)-min(p.pid, q.pid) > far)
 }
 
 func readProcess(pid int) (p aProcess, err error) {

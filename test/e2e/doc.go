@@ -67,7 +67,8 @@
 //
 //	type TEXT                  type on it: \r, \x03 and so on as in Go
 //	screen REGEXP              what appears comes to match, after the last match
-//	foreground WHO|COMMAND     its foreground process group comes to be led by that one
+//	foreground WHO|COMMAND     its foreground process group comes to be led by that one, which is
+//	                           not stopped; if the leader has ended, the oldest member counts
 //	hangup                     hang up
 //
 // # Flags

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 func prepareAndRun(m *testing.M) (int, error) {
+	unix.Umask(0o022) // other users execute what is made here, and messages tell modes
 	root, err := os.MkdirTemp("", "fdinit-e2e")
 	if err != nil {
 		return 0, err
@@ -43,7 +45,7 @@ func prepareAndRun(m *testing.M) (int, error) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return 0, err
 		}
-		// Other users must get through: MkdirTemp makes it 0700, and umask may be anything.
+		// Other users must get through: MkdirTemp makes it 0700.
 		if err := os.Chmod(dir, 0o755); err != nil {
 			return 0, err
 		}
@@ -148,6 +150,11 @@ func TestBehaviour(t *testing.T) {
 			return false, fmt.Errorf("no condition %q", cond)
 		},
 		Setup: func(e *testscript.Env) error {
+			// The script's files have been written. Whoever was started meanwhile may have
+			// them open for writing until it has executed the stage: see starting.
+			starting.Lock()
+			//lint:ignore SA2001 it waits, and guards nothing
+			starting.Unlock()
 			if err := os.Chmod(e.WorkDir, 0o777); err != nil {
 				return err
 			}
