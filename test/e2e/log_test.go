@@ -164,7 +164,9 @@ func TestLogAsJSON(t *testing.T) {
 	for name, mode := range modes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := begin(t, append(mode, "-env", "FDINIT_LOG_FORMAT=json", "fdinit", "--log=debug", "sh", "-c", "trap : USR1; (exit 3 & exit); kill -USR1 $PPID; sleep 0.1; kill -KILL $$")...)
+			c := begin(t, append(mode, "-env", "FDINIT_LOG_FORMAT=json", "fdinit", "--log=debug", "sh", "-c",
+				// The log lies in its standard error.
+				`trap : USR1; (exit 3 & exit); kill -USR1 $PPID; for event in reaped forwarded; do until grep -q "\"$event\"" /proc/$$/fd/2; do sleep 0.01; done; done; kill -KILL $$`)...)
 			c.endsWith(t, "137")
 			var lines []logLine
 			// Not as process 1 it takes nobody along: the log's own process may be late.

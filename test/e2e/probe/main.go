@@ -108,11 +108,11 @@ func orphans(n int) {
 			}
 		}
 	}
+	blockAll()
 	var line [32]byte
 	b := add(line[:0], "made ")
 	b = addNumber(b, int32(n))
 	write(add(b, "\n"))
-	blockAll()
 	pause()
 }
 
