@@ -40,7 +40,16 @@ func TestMain(m *testing.M) {
 	if text, ok := os.LookupEnv(measurementVariable); ok {
 		inChild(text, (*measurement).run)
 	}
+	keepForUs()
 	os.Exit(m.Run())
+}
+
+// keepForUs keeps what the tests themselves were started with from the children, who
+// count what they inherit. Shells and make pass everything on.
+func keepForUs() {
+	for fd := First; fd < 1<<16; fd++ {
+		unix.CloseOnExec(fd)
+	}
 }
 
 // inChild runs what the environment asks for and writes what comes of it.
@@ -79,7 +88,7 @@ func startChild(t testing.TB, variable string, task, result any, n inherit) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // which ends what hangs
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe)
 	cmd.Env = []string{variable + "=" + string(text), runtimeSettings}
