@@ -400,6 +400,10 @@ func built(t *testing.T) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("needs the go command and the sources: %v\n%s", err, out)
 	}
+	// Whatever the umask: others execute it, too.
+	if err := os.Chmod(exe, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return exe
 }
 
