@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// applying is a case: limits to begin with, then what is asked for.
+// applying is a case: limits to begin with, then what is asked for. That of core files is
+// none of them: it may be 0 where a test runs, and not to be raised.
 type applying struct {
 	Before []string // NAME=SOFT:HARD
 	Asked  []string // as --rlimit has them
@@ -132,16 +133,16 @@ func TestApply(t *testing.T) {
 		{name: "soft, cut to hard", applying: applying{Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=5000"}}, want: map[int]sys.Rlimit{unix.RLIMIT_NOFILE: {Soft: 1024, Hard: 1024}}},
 		{name: "soft as hard", applying: applying{Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=hard"}}, want: map[int]sys.Rlimit{unix.RLIMIT_NOFILE: {Soft: 1024, Hard: 1024}}},
 		{name: "both", applying: applying{Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=100:200"}}, want: map[int]sys.Rlimit{unix.RLIMIT_NOFILE: {Soft: 100, Hard: 200}}},
-		{name: "zero", applying: applying{Before: []string{"core=512:1024"}, Asked: []string{"core=0:0"}}, want: map[int]sys.Rlimit{unix.RLIMIT_CORE: {}}},
+		{name: "zero", applying: applying{Before: []string{"locks=512:1024"}, Asked: []string{"locks=0:0"}}, want: map[int]sys.Rlimit{unix.RLIMIT_LOCKS: {}}},
 		{name: "what it is already", applying: applying{Auto: true, Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=512:1024"}}},
 		{name: "asking beats auto", applying: applying{Auto: true, Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=600"}}, want: map[int]sys.Rlimit{unix.RLIMIT_NOFILE: {Soft: 600, Hard: 1024}}},
 		{
 			name: "several",
 			applying: applying{
-				Before: []string{"nofile=512:1024", "core=512:1024", "cpu=1000:2000", "rttime=1000:2000"},
-				Asked:  []string{"rttime=hard", "nofile=600", "core=1:2", "cpu=1000"},
+				Before: []string{"nofile=512:1024", "locks=512:1024", "cpu=1000:2000", "rttime=1000:2000"},
+				Asked:  []string{"rttime=hard", "nofile=600", "locks=1:2", "cpu=1000"},
 			},
-			want: map[int]sys.Rlimit{unix.RLIMIT_NOFILE: {Soft: 600, Hard: 1024}, unix.RLIMIT_CORE: {Soft: 1, Hard: 2}, unix.RLIMIT_RTTIME: {Soft: 2000, Hard: 2000}},
+			want: map[int]sys.Rlimit{unix.RLIMIT_NOFILE: {Soft: 600, Hard: 1024}, unix.RLIMIT_LOCKS: {Soft: 1, Hard: 2}, unix.RLIMIT_RTTIME: {Soft: 2000, Hard: 2000}},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,14 +192,14 @@ func TestApplyRefused(t *testing.T) {
 		t.Skip("this process has CAP_SYS_RESOURCE, so that it is not refused")
 	}
 	a := apply(t, applying{
-		Before: []string{"core=512:1024", "cpu=1000:2000", "rttime=1000:2000"},
-		Asked:  []string{"cpu=500", "core=512:4096", "rttime=500"},
+		Before: []string{"locks=512:1024", "cpu=1000:2000", "rttime=1000:2000"},
+		Asked:  []string{"cpu=500", "locks=512:4096", "rttime=500"},
 	})
-	want := Failure{Errno: unix.EPERM, Resource: unix.RLIMIT_CORE, Wanted: sys.Rlimit{Soft: 512, Hard: 4096}, Present: sys.Rlimit{Soft: 512, Hard: 1024}}
+	want := Failure{Errno: unix.EPERM, Resource: unix.RLIMIT_LOCKS, Wanted: sys.Rlimit{Soft: 512, Hard: 4096}, Present: sys.Rlimit{Soft: 512, Hard: 1024}}
 	if a.Failure != want {
 		t.Errorf("%+v, want %+v", a.Failure, want)
 	}
-	if a.Now[unix.RLIMIT_CORE] != a.Old[unix.RLIMIT_CORE] || a.Now[unix.RLIMIT_RTTIME] != a.Old[unix.RLIMIT_RTTIME] || a.Now[unix.RLIMIT_CPU].Soft != 500 {
+	if a.Now[unix.RLIMIT_LOCKS] != a.Old[unix.RLIMIT_LOCKS] || a.Now[unix.RLIMIT_RTTIME] != a.Old[unix.RLIMIT_RTTIME] || a.Now[unix.RLIMIT_CPU].Soft != 500 {
 		t.Errorf("%+v became %+v", a.Old, a.Now)
 	}
 	// A hard RLIMIT_NOFILE that was asked for is not quietly made smaller.
@@ -211,7 +212,7 @@ func TestApplyRefused(t *testing.T) {
 
 func TestApplyDoesNotAllocate(t *testing.T) {
 	for range 5 { // the runtime itself may, now and then
-		if a := apply(t, applying{Auto: true, Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=600", "core=hard"}}); a.Allocation == 0 {
+		if a := apply(t, applying{Auto: true, Before: []string{"nofile=512:1024"}, Asked: []string{"nofile=600", "locks=hard"}}); a.Allocation == 0 {
 			return
 		}
 	}

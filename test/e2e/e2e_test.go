@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -143,9 +144,20 @@ func TestBehaviour(t *testing.T) {
 				_, err := pidfdID(os.Getpid())
 				return err == nil, nil
 			case "cores":
-				// A pattern that begins with | feeds a program instead.
+				// A pattern that begins with | or @ feeds a program instead.
 				pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
-				return err == nil && len(pattern) > 1 && pattern[0] != '|', nil
+				if err != nil || len(pattern) < 2 || pattern[0] == '|' || pattern[0] == '@' {
+					return false, nil
+				}
+				if _, err := os.Stat(filepath.Dir(strings.TrimSpace(string(pattern)))); err != nil {
+					return false, nil
+				}
+				var limit unix.Rlimit
+				if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+					return false, err
+				}
+				limit.Max = unix.RLIM_INFINITY
+				return unix.Setrlimit(unix.RLIMIT_CORE, &limit) == nil, nil
 			}
 			return false, fmt.Errorf("no condition %q", cond)
 		},
