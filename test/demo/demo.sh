@@ -33,11 +33,11 @@ run "fdinit $option sh -c REPORT"
 "$fdinit" $option sh -c "$report"
 
 say "3. As PID 1: orphans are reaped and signals arrive"
-orphans='for i in 1 2 3; do sh -c "sleep 0.1 & exit" ; done; sleep 0.5
+orphans='for i in 1 2 3; do sh -c "sleep 0.1 & exit" ; done; sleep 1
 echo "PID 1 is:        $(cat /proc/1/comm)"
-echo "zombies:         $(cat /proc/[0-9]*/stat | grep -c ") Z " || true)"
+echo "zombies:         $(cat /proc/[0-9]*/stat 2>/dev/null | grep -c ") Z ")"
 echo "memory of PID 1: $(awk "/VmRSS/ {print \$2, \$3}" /proc/1/status), $(awk "/Threads/ {print \$2}" /proc/1/status) thread"
-trap "echo \"caught TERM, exit 7\"; exit 7" TERM; kill -TERM 1; sleep 5 & wait'
+trap "echo \"caught TERM, exit 7\"; exit 7" TERM; kill -TERM 1; sleep 600 & wait'
 namespace="unshare --pid --fork --mount-proc"
 [ "$(id -u)" = 0 ] || namespace="unshare --user --map-root-user --pid --fork --mount-proc"
 if ! $namespace true 2>/dev/null; then

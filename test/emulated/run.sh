@@ -32,11 +32,13 @@ expect 3 '' "$qemu" "$fdinit" sh -c 'exit 3'
 expect 126 '' "$qemu" "$fdinit" sh -c 'exit 126'
 expect 127 '' "$qemu" "$fdinit" sh -c 'exit 127'
 expect 137 '' "$qemu" "$fdinit" sh -c 'kill -KILL $$'
-expect 143 '' "$qemu" "$fdinit" sh -c 'kill -TERM $PPID; sleep 10'
+expect 143 '' "$qemu" "$fdinit" sh -c 'kill -TERM $PPID; exec sleep 600'
 expect 127 'not found in PATH' "$qemu" "$fdinit" no-such-command
 expect 127 'exec /no/such/file: no such file or directory' "$qemu" "$fdinit" /no/such/file
 expect 126 'exec /etc/passwd: permission denied' "$qemu" "$fdinit" /etc/passwd
 expect 125 'setting RLIMIT_NOFILE' "$qemu" "$fdinit" --rlimit=nofile=5:4000000000 true
-expect 0 'leaked: 0 1 2' "$qemu" "$fdinit" sh -c 'printf "leaked: "; ls -x /proc/$$/fd | tr -s " \t\n" " "' 9</dev/null
+# Not in a pipeline, of which the shell may still hold an end.
+expect 0 'leaked: 0  1  2
+.' "$qemu" "$fdinit" sh -c 'printf "leaked: "; ls -x /proc/$$/fd; echo .' 9</dev/null
 expect 0 '' "$qemu" "$fdinit" sh -c 'for i in 1 2 3 4 5 6 7 8; do (true &) ; done; sleep 0.2'
 echo "$tried passed, 0 failed"
