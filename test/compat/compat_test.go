@@ -45,13 +45,14 @@ var (
 	catatonit = &persona{"catatonit", "catatonit", "catatonit", "tini version 0.1.7_catatonit", []string{"-V"}}
 )
 
-// path is where the peer is installed.
-func (p *persona) path() string {
-	path, err := exec.LookPath(p.peer)
-	if err != nil {
-		return ""
+// is tells whether a path is that of the peer or its twin.
+func (p *persona) is(path string) bool {
+	for _, name := range []string{p.peer, p.twin} {
+		if at, err := exec.LookPath(name); err == nil && at == path {
+			return true
+		}
 	}
-	return path
+	return false
 }
 
 type terminal int

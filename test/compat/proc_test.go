@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ type process struct {
 	state                         byte
 	blocked, ignored, caught      uint64
 	pending                       uint64
+	switches                      int // how often it has left its processor
 	umask, nnp                    string
 }
 
@@ -55,6 +57,9 @@ func readProcess(pid int) (process, bool) {
 			p.caught, _ = strconv.ParseUint(v, 16, 64)
 		case "ShdPnd":
 			p.pending, _ = strconv.ParseUint(v, 16, 64)
+		case "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches":
+			n, _ := strconv.Atoi(v)
+			p.switches += n
 		case "Umask":
 			p.umask = v
 		case "NoNewPrivs":
@@ -67,13 +72,41 @@ func readProcess(pid int) (process, bool) {
 	return p, p.state != 'X'
 }
 
+// rests tells whether a process is dead, or is stopped or asleep and has left its processor. The state alone does not
+// say so: waitpid(2) is called S while it looks for children, even with WNOHANG, and a process that stops is called T
+// before it has told its parent. Linux writes "running" for one that is on a processor or waits for one.
+func (p process) rests() bool {
+	switch p.state {
+	case 'Z':
+		return true
+	case 'S', 'T':
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/syscall")
+		return err != nil || !bytes.HasPrefix(b, []byte("running"))
+	}
+	return false
+}
+
 // hasChildrenFile: CONFIG_PROC_CHILDREN. Without it every process has to be looked at.
 var hasChildrenFile = func() bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
 	return err == nil
 }()
 
+// children lists the children of a process. The kernel's list may lack one while another leaves, so it counts when it
+// says the same twice.
 func children(pid int) []int {
+	last := readChildren(pid)
+	for range 100 {
+		now := readChildren(pid)
+		if slices.Equal(last, now) {
+			break
+		}
+		last = now
+	}
+	return last
+}
+
+func readChildren(pid int) []int {
 	var kids []int
 	if hasChildrenFile {
 		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

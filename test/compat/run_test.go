@@ -40,6 +40,7 @@ const hangAfter = 1500 * time.Millisecond
 // running is one init under observation.
 type running struct {
 	row    row
+	peer   bool // this is not fdinit
 	o      obs
 	top    int // the first process of the namespace: the init, or its parent
 	init   int
@@ -76,7 +77,7 @@ func (b *buffer) String() string {
 
 // execute runs one row with one program in the init's place.
 func execute(r row, exe string) (obs, error) {
-	run := &running{row: r, o: obs{}, roles: map[int]string{}, killed: map[string]int{}, links: map[string]string{}, ended: make(chan struct{})}
+	run := &running{row: r, peer: r.as.is(exe), o: obs{}, roles: map[int]string{}, killed: map[string]int{}, links: map[string]string{}, ended: make(chan struct{})}
 	s := r.in
 	s.Path = exe
 	s.Argv = r.argv()
@@ -262,6 +263,10 @@ func execute(r row, exe string) (obs, error) {
 		}
 	}
 	if r.child && !r.quiet {
+		// What is left has its last signals, but may not have acted on them yet.
+		if err := run.wait("what is left is still", func() bool { _, ok := run.still(); return ok }); err != nil {
+			return nil, fmt.Errorf("%w\n%s", err, run.story())
+		}
 		run.o["left"] = run.left()
 		if p, ok := readProcess(run.top); ok && r.term == sharedTerm {
 			run.o["left.foreground"] = run.role(p.fg)
@@ -274,7 +279,7 @@ func execute(r row, exe string) (obs, error) {
 	if r.quiet {
 		return run.o, nil
 	}
-	if r.anyOrder && r.as == catatonit && exe != r.as.path() {
+	if r.anyOrder && r.as == catatonit && !run.peer {
 		for line := range strings.Lines(run.stderr.String()) {
 			if !catatonitLine.MatchString(line) {
 				return nil, fmt.Errorf("a line in no form of catatonit's: %q", line)
@@ -347,23 +352,82 @@ func (run *running) left() string {
 
 // until waits for a condition, or for the init's end.
 func (run *running) until(what string, cond func() bool) error {
-	deadline := time.Now().Add(patience)
-	for wait := time.Millisecond; ; wait = min(wait*2, 16*time.Millisecond) {
-		if cond() {
-			return nil
-		}
+	met := false
+	err := run.wait(what, func() (ended bool) {
 		select {
 		case <-run.ended:
-			if cond() {
-				return nil
-			}
-			return errEnded
-		case <-time.After(wait):
+			ended = true
+		default:
 		}
+		// In this order: what happened before the end counts.
+		met = cond()
+		return met || ended
+	})
+	if err == nil && !met {
+		return errEnded
+	}
+	return err
+}
+
+// wait waits for a condition, whether the init is there or not.
+func (run *running) wait(what string, cond func() bool) error {
+	deadline := time.Now().Add(patience)
+	for wait := time.Millisecond; !cond(); wait = min(wait*2, 16*time.Millisecond) {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("never happened: %s", what)
 		}
+		time.Sleep(wait)
 	}
+	return nil
+}
+
+// still tells whether nothing moves below the namespace's first process, and returns what is there.
+//
+// One look at each process is not enough. While it looks at the second the first may go on, and a signal that one has
+// just sent to the other is on its way; tini wakes up once a second. So it looks twice: what has slept from the first
+// time to the second, without having run in between, did so at the moment between the two, and then they all did. A
+// signal wakes its receiver before kill(2) returns, so none was on its way, and nothing will happen until somebody
+// outside does something.
+func (run *running) still() ([]process, bool) {
+	var before []process
+	for again := false; ; again = true {
+		now := descendants(run.top)
+		if run.init == run.top {
+			if p, ok := readProcess(run.top); ok {
+				now = append(now, p)
+			}
+		}
+		for _, p := range now {
+			if isStage(p) || !p.rests() {
+				return nil, false
+			}
+		}
+		if again {
+			return now, slices.EqualFunc(before, now, func(a, b process) bool {
+				return a.pid == b.pid && a.state == b.state && a.switches == b.switches
+			})
+		}
+		before = now
+	}
+}
+
+// settled waits until nothing moves, and returns what is there.
+func (run *running) settled() ([]process, error) {
+	var all []process
+	err := run.until("nothing moves", func() (ok bool) {
+		all, ok = run.still()
+		return ok
+	})
+	return all, err
+}
+
+// find looks up a process by its id.
+func find(all []process, pid int) (process, bool) {
+	i := slices.IndexFunc(all, func(p process) bool { return p.pid == pid })
+	if pid == 0 || i < 0 {
+		return process{}, false
+	}
+	return all[i], true
 }
 
 func (run *running) findMain() (process, bool) {
@@ -381,22 +445,23 @@ func (run *running) findMain() (process, bool) {
 	return process{}, false
 }
 
-// ready waits until the workload has been executed, n actors are there, and the init is asleep, which is when it has
+// ready waits until the workload has been executed, n actors are there, and all is still, which is when the init has
 // done all it does after the start.
 func ready(n int) step {
 	return func(run *running) error {
 		return run.until("the workload is ready", func() bool {
-			m, ok := run.findMain()
-			if !ok || m.state != 'S' {
+			if _, ok := run.findMain(); !ok {
 				return false
 			}
+			all, ok := run.still()
+			m, there := find(all, run.main)
 			count := 0
-			for _, p := range descendants(run.top) {
+			for _, p := range all {
 				if slices.Contains(actors, p.comm) && p.state == 'S' {
 					count++
 				}
 			}
-			return count >= n && run.initAsleep()
+			return ok && there && m.state == 'S' && count >= n
 		})
 	}
 }
@@ -407,17 +472,12 @@ func isStage(p process) bool {
 	return p.comm == stageName || p.comm == self[:min(len(self), 15)]
 }
 
-func (run *running) initAsleep() bool {
-	p, ok := readProcess(run.init)
-	return ok && (p.state == 'S' || p.state == 'T')
-}
-
 // initReady waits for an init that has no workload to be asleep, after its exec.
 func initReady() step {
 	return func(run *running) error {
 		return run.until("the init is ready", func() bool {
 			p, ok := readProcess(run.init)
-			return ok && !isStage(p) && p.state == 'S'
+			return ok && !isStage(p) && p.state == 'S' && p.rests()
 		})
 	}
 }
@@ -431,9 +491,15 @@ func says(text string) step {
 	}
 }
 
-// idle waits for the init to be asleep: it has handled what it was sent.
+// idle waits for the init to be asleep, and everything else: it has handled what it was sent, and what came of that.
 func idle() step {
-	return func(run *running) error { return run.until("the init is idle", run.initAsleep) }
+	return func(run *running) error {
+		return run.until("the init is idle", func() bool {
+			all, ok := run.still()
+			p, there := find(all, run.init)
+			return ok && there && p.state != 'Z'
+		})
+	}
 }
 
 // signal sends signals to the init, from outside the namespace.
@@ -535,7 +601,11 @@ func actorGone(name string) step {
 // killActor ends another process of the workload.
 func killActor(name string, s int) step {
 	return func(run *running) error {
-		for _, p := range descendants(run.top) {
+		all, err := run.settled()
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
 			if p.comm == name && p.state != 'Z' {
 				run.role(p.pid)
 				run.killed[name] = p.pid
@@ -571,7 +641,12 @@ func actorEnds(name string) step {
 // snap records what the init and the workload look like, as name.init.… and name.main.….
 func snap(name string) step {
 	return func(run *running) error {
-		if p, ok := run.findMain(); ok {
+		run.findMain()
+		all, err := run.settled()
+		if err != nil {
+			return err
+		}
+		if p, ok := find(all, run.main); ok {
 			run.describe(name+".main.", p)
 			run.o[name+".main.blocked"] = signalList(p.blocked)
 			run.o[name+".main.ignored"] = signalList(p.ignored)
@@ -583,7 +658,7 @@ func snap(name string) step {
 			run.o[name+".main.umask"] = p.umask
 			run.o[name+".main.no_new_privs"] = p.nnp
 		}
-		p, ok := readProcess(run.init)
+		p, ok := find(all, run.init)
 		if !ok || p.state == 'Z' {
 			return errEnded
 		}
@@ -592,29 +667,17 @@ func snap(name string) step {
 	}
 }
 
-// settled waits until no actor is on its way from one state to another.
-func settled(run *running) error {
-	return run.until("the workload has settled", func() bool {
-		for _, p := range descendants(run.top) {
-			if (p.pid == run.main || slices.Contains(actors, p.comm)) && p.state != 'S' && p.state != 'T' && p.state != 'Z' {
-				return false
-			}
-		}
-		p, ok := readProcess(run.init)
-		return !ok || p.state != 'R'
-	})
-}
-
 // states records the state of the init and of the workload.
 func states(name string) step {
 	return func(run *running) error {
-		if err := settled(run); err != nil {
+		all, err := run.settled()
+		if err != nil {
 			return err
 		}
-		if p, ok := run.findMain(); ok {
+		if p, ok := find(all, run.main); ok {
 			run.o[name+".main.state"] = string(p.state)
 		}
-		if p, ok := readProcess(run.init); ok {
+		if p, ok := find(all, run.init); ok {
 			run.o[name+".init.state"] = string(p.state)
 		}
 		return nil
@@ -624,16 +687,17 @@ func states(name string) step {
 // pending records only which signals the workload and the others have been sent.
 func pending(name string) step {
 	return func(run *running) error {
-		if err := settled(run); err != nil {
+		all, err := run.settled()
+		if err != nil {
 			return err
 		}
-		for _, p := range descendants(run.top) {
+		for _, p := range all {
 			if p.pid != run.init && (p.pid == run.main || slices.Contains(actors, p.comm)) {
 				run.o[name+"."+strings.ToLower(run.role(p.pid))+".pending"] = signalList(p.pending)
 				run.o[name+"."+strings.ToLower(run.role(p.pid))+".state"] = string(p.state)
 			}
 		}
-		if p, ok := readProcess(run.init); ok && p.state != 'Z' {
+		if p, ok := find(all, run.init); ok && p.state != 'Z' {
 			run.o[name+".init.state"] = string(p.state)
 			return nil
 		}
@@ -644,7 +708,11 @@ func pending(name string) step {
 // parents records who is the parent of each actor.
 func parents(name string) step {
 	return func(run *running) error {
-		for _, p := range descendants(run.top) {
+		all, err := run.settled()
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
 			if slices.Contains(actors, p.comm) {
 				run.o[name+"."+strings.ToLower(run.role(p.pid))+".parent"] = run.role(p.ppid)
 			}
