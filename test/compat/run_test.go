@@ -589,11 +589,13 @@ func initState(states string) step {
 	}
 }
 
-// actorGone waits until a process that was killed with killActor is no zombie either: somebody has reaped it.
+// actorGone waits until a process that was killed with killActor is no zombie either: somebody has reaped it. By then
+// its id may be another's.
 func actorGone(name string) step {
 	return func(run *running) error {
 		return run.until(name+" is reaped", func() bool {
-			return unix.Kill(run.killed[name], 0) == unix.ESRCH
+			p, ok := readProcess(run.killed[name])
+			return !ok || p.comm != name
 		})
 	}
 }
