@@ -180,7 +180,7 @@ func tiniRows() []row {
 	add(diff(row1("verbose-subreaper-pid1", with([]string{"-vvv", "-s"}, exit(3)...)...), toStderr()))
 	for _, s := range []int{1, 10, 15, 20, 28, 34, 64} {
 		r := row1(fmt.Sprintf("verbose-forward-%d", s), with([]string{"-vv", "--"}, deaf("main").argv()...)...)
-		r.steps = []step{ready(1), signal(s), arrived(s), killMain(9)}
+		r.steps = []step{ready(1), signal(s), arrived(s), idle(), killMain(9)}
 		r.diff = toStderr()
 		add(r)
 	}
