@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -225,7 +224,7 @@ func suspended(r row, shell bool) row {
 	steps := func(type_ step, initStates string) []step {
 		return []step{ready(1), type_, mainState("ST"), initState(initStates), states("after"), signal(18), idle(), killMain(9)}
 	}
-	typed := func(run *running) error { return errors.Join(types("\x1a")(run), says("^Z")(run)) }
+	typed := presses(suspendKey)
 	r.steps = steps(typed, "ST")
 	switch {
 	case r.as == dumbInit:
@@ -275,17 +274,17 @@ func terminals(p *persona, flags []string) []row {
 		add(mk("exec-failure-"+w.name, w.t, w.child, []string{"/nonexistent"}))
 	}
 	crowd := deaf("main", deaf("kid"), sessionOf(deaf("daemon"))).argv()
-	// after is the barrier of the rows that type: the signal is on its way when its character is echoed.
+	// after is the barrier of the rows that type.
 	after := func(first ...step) []step {
 		return append(first, signal(64), arrivedOrStopped(64), idle(), pending("after"), signal(18), idle(), killMain(9))
 	}
 	sessionMode := p == dumbInit && !slices.Contains(flags, "-c")
 	for _, w := range []place{own, ownChild, shared} {
-		add(mk("interrupt-"+w.name, w.t, w.child, plain, ready(1), types("\x03")))
-		add(mk("interrupt-who-"+w.name, w.t, w.child, crowd, after(ready(3), types("\x03"), says("^C"))...))
-		add(mk("quit-"+w.name, w.t, w.child, plain, ready(1), types("\x1c")))
+		add(mk("interrupt-"+w.name, w.t, w.child, plain, ready(1), presses(interruptKey)))
+		add(mk("interrupt-who-"+w.name, w.t, w.child, crowd, after(ready(3), presses(interruptKey))...))
+		add(mk("quit-"+w.name, w.t, w.child, plain, ready(1), presses(quitKey)))
 		add(suspended(mk("suspend-"+w.name, w.t, w.child, plain), w == shared))
-		add(mk("suspend-who-"+w.name, w.t, w.child, crowd, after(ready(3), types("\x1a"), says("^Z"))...))
+		add(mk("suspend-who-"+w.name, w.t, w.child, crowd, after(ready(3), presses(suspendKey))...))
 		add(mk("resize-"+w.name, w.t, w.child, crowd, ready(3), resize(), arrived(28), idle(), pending("after"), killMain(9)))
 		add(mk("terminate-"+w.name, w.t, w.child, plain, ready(1), signal(15)))
 		add(mk("hup-hup-"+w.name, w.t, w.child, crowd, ready(3), signal(1), signal(64), arrived(64), idle(), pending("after"), signal(1), arrived(1), idle(), pending("again"), killMain(9)))
@@ -299,12 +298,12 @@ func terminals(p *persona, flags []string) []row {
 			continue // the workload is in a new session without a terminal
 		}
 		jobs := mk("jobs-"+w.name, w.t, w.child, []string{"bash", "--norc", "--noprofile", "-i"}, ready(0),
-			types("echo re''ady\n"), says("ready"), types("main 600\n"), actorForeground("main"), types("\x1a"), actorState("main", "T"), types("bg\n"), actorState("main", "S"),
-			types("fg\n"), actorForeground("main"), types("\x03"), actorEnds("main"), types("exit 7\n"))
+			types("echo re''ady\n"), says("ready"), types("main 600\n"), actorForeground("main"), presses(suspendKey), actorState("main", "T"), types("bg\n"), actorState("main", "S"),
+			types("fg\n"), actorForeground("main"), presses(interruptKey), actorEnds("main"), types("exit 7\n"))
 		jobs.main = "bash"
 		jobs.quiet = true
 		if p == catatonit {
-			jobs.steps = []step{ready(0), types("echo re''ady\n"), says("ready"), types("main 600\n"), actorForeground("main"), types("\x1a"), says("^Z"), actorState("main", "ST"), pending("after"), killMain(9)}
+			jobs.steps = []step{ready(0), types("echo re''ady\n"), says("ready"), types("main 600\n"), actorForeground("main"), presses(suspendKey), actorState("main", "ST"), pending("after"), killMain(9)}
 			jobs.diff = &difference{"catatonit-child-mask", []string{"after.main.state", "after.main.pending"}, all(peerIs("after.main.pending", "^20$"), is("after.main.state", "T"), is("after.main.pending", ""))}
 		}
 		add(jobs)

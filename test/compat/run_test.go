@@ -148,6 +148,7 @@ func execute(r row, exe string) (obs, error) {
 	}
 	cmd.Stderr = errw
 	inside := []*os.File{errw}
+	var kept *os.File
 	if r.term.isTerminal() {
 		master, slave, name, err := openTerminal()
 		if err != nil {
@@ -157,7 +158,10 @@ func execute(r row, exe string) (obs, error) {
 		closeLater = append(closeLater, master)
 		run.links[name] = "tty"
 		cmd.Stdin, cmd.Stdout = slave, slave
-		inside = append(inside, slave)
+		// It stays open on our side as well: what the terminal echoes after the end of everything inside would be lost
+		// otherwise (presses).
+		closeLater = append(closeLater, slave)
+		kept = slave
 		pump(master, &run.tty)
 	} else {
 		outw, err := pipe(&run.stdout, "stdout")
@@ -274,6 +278,7 @@ func execute(r row, exe string) (obs, error) {
 	}
 	cmd.Process.Kill()
 	<-gone
+	kept.Close()
 	// The namespace is dead, so the pipes are at their end; the terminal is as well, once our side of it has read all.
 	readers.Wait()
 	if r.quiet {
@@ -623,6 +628,26 @@ func types(text string) step {
 	return func(run *running) error {
 		_, err := run.master.WriteString(text)
 		return err
+	}
+}
+
+// The keys that make a terminal send a signal.
+const (
+	interruptKey byte = 0x03
+	suspendKey   byte = 0x1a
+	quitKey      byte = 0x1c
+)
+
+// presses types one. The terminal echoes it after it has sent the signal, so the signal is on its way when the echo is
+// read. It may have ended everything by then, and the echo comes nonetheless.
+func presses(key byte) step {
+	return func(run *running) error {
+		echo := "^" + string(rune(key^0x40))
+		before := strings.Count(run.tty.String(), echo)
+		if err := types(string(rune(key)))(run); err != nil {
+			return err
+		}
+		return run.wait("the echo "+echo, func() bool { return strings.Count(run.tty.String(), echo) > before })
 	}
 }
 
