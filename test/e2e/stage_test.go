@@ -84,18 +84,7 @@ func (s *spec) stage(status *int) error {
 	if err != nil {
 		return err
 	}
-	argvp, err := syscall.SlicePtrFromStrings(s.arguments())
-	if err != nil {
-		return err
-	}
-	envp, err := syscall.SlicePtrFromStrings(env)
-	if err != nil {
-		return err
-	}
-	path, err := syscall.BytePtrFromString(s.Path)
-	if err != nil {
-		return err
-	}
+	argv := s.arguments()
 	if s.Hold {
 		unix.Write(*status, []byte("hold\n"))
 		unix.Read(holdFD, make([]byte, 1))
@@ -116,9 +105,10 @@ func (s *spec) stage(status *int) error {
 	if err := s.filter(); err != nil {
 		return err
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE,
-		uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&argvp[0])), uintptr(unsafe.Pointer(&envp[0])))
-	return fmt.Errorf("execve %s: %w", s.Path, errno)
+	// Not by a raw system call: while it lasts the kernel refuses new threads (EAGAIN), the
+	// runtime may be about to make one, and would take it for the end. This keeps it from that.
+	err = syscall.Exec(s.Path, argv, env)
+	return fmt.Errorf("execve %s: %w", s.Path, err)
 }
 
 // closeOnExecAll keeps whatever go test was started with from leaking as well.
@@ -309,6 +299,10 @@ func (s *spec) arguments() []string {
 func (s *spec) limitsAndLeaks(status *int) error {
 	var files unix.Rlimit
 	if err := prlimit(unix.RLIMIT_NOFILE, nil, &files); err != nil {
+		return err
+	}
+	// Package syscall forgets the limit that it would restore at exec when it sets another.
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: files.Cur, Max: files.Max}); err != nil {
 		return err
 	}
 	highest := 0
