@@ -79,7 +79,7 @@ func TestDeployDocker(t *testing.T) {
 		if got := d.must(t, "docker", "logs", id); !strings.HasPrefix(got, "init: /fdinit -- /usr/bin/app --serve \n") {
 			t.Errorf("%s", got)
 		}
-		d.must(t, "docker", "stop", "-t", "60", id)
+		d.must(t, "docker", "stop", "-t", stopPatience, id)
 		if got := d.must(t, "docker", "inspect", "--format", "{{.State.ExitCode}}", id); got != "0" {
 			t.Errorf("status %s", got)
 		}
@@ -112,7 +112,7 @@ func TestDeployDocker(t *testing.T) {
 			}
 		}
 		ids := words(compose("ps", "-q"))
-		compose("stop", "-t", "60")
+		compose("stop", "-t", stopPatience)
 		for _, id := range ids {
 			if got := d.must(t, "docker", "inspect", "--format", "{{.State.ExitCode}}", id); got != "0" {
 				t.Errorf("status %s after a stop", got)
@@ -155,7 +155,7 @@ func TestDeployPodman(t *testing.T) {
 			defer p.must(t, "podman", "play", "kube", "--down", file)
 			container := pod.Name + "-" + pod.Spec.Containers[0].Name
 			p.serving(t, container, strings.Join(append(slices.Clone(pod.Spec.Containers[0].Command), pod.Spec.Containers[0].Args...), " "))
-			p.must(t, "podman", "pod", "stop", "-t", "60", pod.Name)
+			p.must(t, "podman", "pod", "stop", "-t", stopPatience, pod.Name)
 			if got := p.must(t, "podman", "inspect", "--format", "{{.State.ExitCode}}", container); got != "0" {
 				t.Errorf("status %s after a stop", got)
 			}
@@ -166,7 +166,7 @@ func TestDeployPodman(t *testing.T) {
 		args := quadlet(t, deployed("podman/app.container"))
 		p.must(t, append([]string{"podman", "run", "-d", "--network", "none", "--name", "quadlet"}, args...)...)
 		p.serving(t, "quadlet", "/run/podman-init -- /usr/bin/app --serve")
-		p.must(t, "podman", "stop", "-t", "60", "quadlet")
+		p.must(t, "podman", "stop", "-t", stopPatience, "quadlet")
 		if got := p.must(t, "podman", "inspect", "--format", "{{.State.ExitCode}}", "quadlet"); got != "0" {
 			t.Errorf("status %s after a stop", got)
 		}

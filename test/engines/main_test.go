@@ -108,10 +108,18 @@ func need(t *testing.T, program, pkg string) string {
 	return path
 }
 
+// patience is how long anything may take on a slow machine that has other things to do.
+// Only what never comes takes so long.
+const patience = 5 * time.Minute
+
+// stopPatience is, in seconds, how long an engine is to wait between asking a container to
+// end and killing it. A container that had to be killed has another status.
+const stopPatience = "240"
+
 // eventually waits for a condition. The deadline only ends a test that has failed.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if condition() {
 			return
 		}
@@ -162,7 +170,7 @@ func deployed(name ...string) string {
 // of the workload's descriptors and directory when the workload has started, so a quick
 // workload can see it before that.
 const settled = `i=0
-	while [ $i -lt 300 ] && [ "$(echo $(ls /proc/1/fd)) $(readlink /proc/1/cwd)" != "0 1 2 /" ]; do i=$((i+1)); sleep 0.1; done
+	while [ $i -lt 2000 ] && [ "$(echo $(ls /proc/1/fd)) $(readlink /proc/1/cwd)" != "0 1 2 /" ]; do i=$((i+1)); sleep 0.1; done
 	`
 
 func words(text string) []string { return strings.Fields(text) }

@@ -135,7 +135,7 @@ func TestPodman(t *testing.T) {
 		t.Parallel()
 		id := p.must(t, "podman", "run", "-d", "--network", "none", "--init", base, "sh", "-c", `trap 'exit 7' TERM; echo ready; while :; do sleep 0.1; done`)
 		eventually(t, "the container is ready", func() bool { return p.run(t, nil, "podman", "logs", id).stdout == "ready\n" })
-		p.must(t, "podman", "stop", "-t", "60", id)
+		p.must(t, "podman", "stop", "-t", stopPatience, id)
 		if got := p.must(t, "podman", "inspect", "--format", "{{.State.ExitCode}}", id); got != "7" {
 			t.Errorf("status %s", got)
 		}
@@ -243,15 +243,17 @@ func TestPodman(t *testing.T) {
 	t.Run("pod", func(t *testing.T) {
 		t.Parallel()
 		p.must(t, "podman", "pod", "create", "--network", "none", "--share", "pid,ipc,uts", "--name", "paused")
-		o := p.run(t, nil, "podman", "run", "--rm", "--pod", "paused", base, "sh", "-c",
-			`tr '\0' ' ' </proc/1/cmdline; echo; sha256sum </proc/1/exe; grep -E 'State|Threads' /proc/1/status; ls /proc/1/fd; readlink /proc/1/cwd; exec probe orphans 20`)
+		// podman does not wait until the pause process has been executed, let alone until it waits.
+		const waiting = settled + `while [ $i -lt 2000 ] && ! grep -q 'State:.S' /proc/1/status; do i=$((i+1)); sleep 0.1; done
+			`
+		o := p.run(t, nil, "podman", "run", "--rm", "--pod", "paused", base, "sh", "-c", waiting+`tr '\0' ' ' </proc/1/cmdline; echo; sha256sum </proc/1/exe; grep -E 'State|Threads' /proc/1/status; ls /proc/1/fd; readlink /proc/1/cwd; exec probe orphans 20`)
 		sum, _, _ := strings.Cut(p.must(t, "sha256sum", installedFdinit), " ")
 		want := regexp.MustCompile(`^/catatonit -P \n` + sum + `  -\nState:\tS \(sleeping\)\nThreads:\t1\n0\n1\n2\n/\nreaped 20\n$`)
 		if o.status != 0 || !want.MatchString(o.stdout) {
 			t.Errorf("want %s\n%s", want, o)
 		}
 		infra := p.must(t, "podman", "pod", "inspect", "--format", "{{.InfraContainerID}}", "paused")
-		p.must(t, "podman", "pod", "stop", "-t", "60", "paused")
+		p.must(t, "podman", "pod", "stop", "-t", stopPatience, "paused")
 		if got := p.must(t, "podman", "inspect", "--format", "{{.State.ExitCode}} {{.State.Running}}", infra); got != "0 false" {
 			t.Errorf("the pause process ended with %s", got)
 		}

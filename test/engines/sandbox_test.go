@@ -233,15 +233,16 @@ func (o outcome) String() string {
 func (s *sandbox) inside(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", strconv.Itoa(s.pid), "-m", "-p", "--", name}, args...)...)
 	cmd.Env = s.env
-	// nsenter does not hand signals on, and what it started may hold the pipes.
-	cmd.WaitDelay = 5 * time.Second
+	// nsenter does not hand signals on, and what it started may hold the pipes. Reading
+	// what is left in them may take a moment, too.
+	cmd.WaitDelay = time.Minute
 	return cmd
 }
 
 // run runs a command in the sandbox to its end. The files become descriptors 3 and up.
 func (s *sandbox) run(t *testing.T, files []*os.File, name string, args ...string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := s.inside(ctx, name, args...)
 	cmd.ExtraFiles = files

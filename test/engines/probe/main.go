@@ -134,7 +134,7 @@ func accept() error {
 	defer conn.Close()
 	// The init lets go of the socket when this program has started, which may be now.
 	var held []string
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		fds, err := os.ReadDir("/proc/1/fd")
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func orphans(count string) error {
 			return err
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		left := 0
 		for _, pid := range orphans {
 			// A zombie still exists.
