@@ -26,6 +26,7 @@ type setup struct {
 	Proc     string            `json:",omitempty"` // options of the mount at /proc, or "inherited": the outer one
 	Tmpfs    map[string]string `json:",omitempty"` // mounts over directories, with options
 	Cgroups  []string          `json:",omitempty"` // to join
+	OneCPU   bool              `json:",omitempty"` // for all that runs
 	Leaks    []int             `json:",omitempty"` // descriptors open on /etc/passwd
 	Closed   []int             `json:",omitempty"`
 	Limits   map[int][2]uint64 `json:",omitempty"` // soft and hard, by resource
@@ -93,7 +94,8 @@ func start(t testing.TB, s setup, args ...string) *box {
 	}
 	b := &box{cmd: exec.Command(probe), done: make(chan struct{})}
 	b.cmd.Dir = "/"
-	b.cmd.Env = []string{"FDINIT_HOSTILE_STAGE=" + string(text)}
+	// The stage's runtime is not to start threads of its own accord: see there.
+	b.cmd.Env = []string{"FDINIT_HOSTILE_STAGE=" + string(text), "GODEBUG=updatemaxprocs=0"}
 	b.cmd.Stdout, b.cmd.Stderr = &b.out, &b.err
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Setsid: true}
 	// A process that was left behind may hold the pipes for a moment.

@@ -115,9 +115,7 @@ func (m *model) act(t *testing.T, b *box, workload int, group string) {
 		sig := 35 + m.IntN(30)
 		m.signals++
 		m.queued[sig] = append(m.queued[sig], m.signals)
-		if err := queue(b.pid(), sig, m.signals); err != nil {
-			t.Fatal(err)
-		}
+		mustQueue(t, b, sig, m.signals)
 	case n < 80:
 		sig := []unix.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}[m.IntN(3)]
 		m.signals++

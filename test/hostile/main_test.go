@@ -19,7 +19,7 @@ var (
 
 // patience is how long a condition may take to come true on the slowest machine. Only
 // a broken init makes anything wait so long.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 var (
 	fdinit string // the binary under test

@@ -84,6 +84,12 @@ var halts = []halt{
 	}},
 }
 
+// zombie tells whether a process has ended but is not reaped.
+func zombie(pid int) bool {
+	text, err := os.ReadFile("/proc/" + decimal(pid) + "/stat")
+	return err == nil && strings.Contains(string(text), ") Z ")
+}
+
 func (b *box) until(t testing.TB, states ...byte) {
 	t.Helper()
 	eventually(t, "process 1 is in state "+string(states), func() bool { return slices.Contains(states, b.state()) }, b.report)
@@ -101,9 +107,7 @@ func TestHaltedInit(t *testing.T) {
 				resume := h.during(t, b)
 				b.tell(t, "orphan %d 0", round)
 				for n := 1; n <= 5; n++ {
-					if err := queue(b.pid(), 40, 10*round+n); err != nil {
-						t.Fatal(err)
-					}
+					mustQueue(t, b, 40, 10*round+n)
 				}
 				eventually(t, "a zombie waits", func() bool { return len(b.children(t)) == 2 }, b.report)
 				resume()
@@ -114,10 +118,7 @@ func TestHaltedInit(t *testing.T) {
 			}
 			resume := h.during(t, b)
 			b.tell(t, "exit 11")
-			eventually(t, "the workload is a zombie", func() bool {
-				text, err := os.ReadFile("/proc/" + decimal(workload) + "/stat")
-				return err == nil && strings.Contains(string(text), ") Z ")
-			}, b.report)
+			eventually(t, "the workload is a zombie", func() bool { return zombie(workload) }, b.report)
 			time.Sleep(10 * time.Millisecond)
 			if b.ended() {
 				t.Fatal("process 1 was halted, but it ended")

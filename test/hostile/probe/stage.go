@@ -21,6 +21,7 @@ type setup struct {
 	Proc     string
 	Tmpfs    map[string]string
 	Cgroups  []string
+	OneCPU   bool
 	Leaks    []int
 	Closed   []int
 	Limits   map[int][2]uint64
@@ -104,34 +105,97 @@ func stage(text string) error {
 			return err
 		}
 	}
-	filter := s.program()
-	for _, fd := range groups {
-		if _, err := unix.Write(fd, []byte("0")); err != nil {
-			return fmt.Errorf("joining a control group: %w", err)
+	if s.OneCPU {
+		var all, one unix.CPUSet
+		if err := unix.SchedGetaffinity(0, &all); err != nil {
+			return err
+		}
+		for cpu := 0; one.Count() == 0; cpu++ {
+			if all.IsSet(cpu) {
+				one.Set(cpu)
+			}
+		}
+		if err := unix.SchedSetaffinity(0, &one); err != nil {
+			return err
 		}
 	}
-	// From here on there may be no room for anything.
-	for resource, l := range s.Limits {
-		limit := unix.Rlimit{Cur: l[0], Max: l[1]}
+	l := last{groups: groups, filter: s.program(), path: path, argv: argvp, env: envp}
+	for resource, most := range s.Limits {
+		l.limits = append(l.limits, limit{uintptr(resource), unix.Rlimit{Cur: most[0], Max: most[1]}})
+	}
+	for _, n := range s.Block {
+		l.blocked |= 1 << (n - 1)
+	}
+	for _, n := range s.Ignore {
+		l.ignored |= 1 << (n - 1)
+	}
+	if len(l.filter) > 0 {
+		l.prog = unix.SockFprog{Len: uint16(len(l.filter)), Filter: &l.filter[0]}
+	}
+	step, errno := l.steps()
+	return fmt.Errorf("%s: %w", step, errno)
+}
+
+// last is what is done last, because there may be no room for anything after it.
+type last struct {
+	groups           []int // descriptors of control groups' lists of processes
+	limits           []limit
+	blocked, ignored uint64
+	filter           []unix.SockFilter
+	prog             unix.SockFprog
+	path             *byte
+	argv, env        []*byte
+}
+
+type limit struct {
+	resource uintptr
+	most     unix.Rlimit
+}
+
+// steps makes system calls and nothing else, and returns the one that failed. The runtime
+// must not get hold of this thread in between: it takes a goroutine that has been at work
+// for ten milliseconds, such as one whose process had to wait for a processor, for a
+// reason to start another thread, and dies where there may be none. It asks by a signal,
+// or in a function's prologue.
+//
+//go:nosplit
+//go:norace
+func (l *last) steps() (string, unix.Errno) {
+	mask := ^uint64(0)
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&mask)), 0, 8, 0, 0); errno != 0 {
+		return "blocking signals", errno
+	}
+	self := byte('0')
+	for i := range l.groups {
+		if _, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(l.groups[i]), uintptr(unsafe.Pointer(&self)), 1); errno != 0 {
+			return "joining a control group", errno
+		}
+	}
+	for i := range l.limits {
 		// Past package syscall, which restores RLIMIT_NOFILE before it executes.
-		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, uintptr(resource), uintptr(unsafe.Pointer(&limit)), 0, 0, 0); errno != 0 {
-			return fmt.Errorf("limit %d: %w", resource, errno)
+		if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, l.limits[i].resource, uintptr(unsafe.Pointer(&l.limits[i].most)), 0, 0, 0); errno != 0 {
+			return "a limit", errno
 		}
 	}
-	if err := s.signals(); err != nil {
-		return err
+	// Every disposition and the mask, as nothing of the runtime may show.
+	for n := 1; n <= 64; n++ {
+		var action [4]uintptr // handler, flags, restorer, mask
+		action[0] = uintptr(l.ignored >> (n - 1) & 1)
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
 	}
-	if filter != nil {
-		prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&l.blocked)), 0, 8, 0, 0); errno != 0 {
+		return "the signal mask", errno
+	}
+	if l.prog.Len > 0 {
 		if _, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
-			return errno
+			return "no_new_privs", errno
 		}
-		if _, _, errno := unix.RawSyscall6(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)), 0, 0, 0); errno != 0 {
-			return fmt.Errorf("seccomp: %w", errno)
+		if _, _, errno := unix.RawSyscall6(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&l.prog)), 0, 0, 0); errno != 0 {
+			return "seccomp", errno
 		}
 	}
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&argvp[0])), uintptr(unsafe.Pointer(&envp[0])))
-	return fmt.Errorf("execve %s: %w", s.Path, errno)
+	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(l.path)), uintptr(unsafe.Pointer(&l.argv[0])), uintptr(unsafe.Pointer(&l.env[0])))
+	return "execve", errno
 }
 
 func (s *setup) mounts() error {
@@ -171,26 +235,6 @@ func (s *setup) descriptors() error {
 	}
 	for _, fd := range s.Closed {
 		unix.Close(fd)
-	}
-	return nil
-}
-
-// signals sets every disposition and the mask, as nothing of the runtime may show.
-func (s *setup) signals() error {
-	var blocked, ignored uint64
-	for _, n := range s.Block {
-		blocked |= 1 << (n - 1)
-	}
-	for _, n := range s.Ignore {
-		ignored |= 1 << (n - 1)
-	}
-	for n := 1; n <= 64; n++ {
-		var action [4]uintptr // handler, flags, restorer, mask
-		action[0] = uintptr(ignored >> (n - 1) & 1)
-		unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
-	}
-	if _, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&blocked)), 0, 8, 0, 0); errno != 0 {
-		return errno
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func work(args []string) {
 
 // gone waits until a process has been reaped.
 func gone(pid int) bool {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if unix.Kill(pid, 0) == unix.ESRCH {
 			return true
 		}
