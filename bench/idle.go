@@ -63,7 +63,7 @@ func (in *idler) work() error {
 	if err := unix.Kill(in.pid, unix.SIGUSR1); err != nil {
 		return err
 	}
-	if err := in.done.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := in.done.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
 	if _, err := io.ReadFull(in.done, make([]byte, 1)); err != nil {
@@ -106,6 +106,13 @@ func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, e
 		if err := in.waitForCommand(orphanName); err != nil {
 			return nil, err
 		}
+		// It sleeps when it waits for its signal. Before it has blocked that, it would end by it.
+		if err := waitFor(in.name+"'s workload to wait for its signal", func() bool {
+			pids, err := children(in.pid)
+			return err == nil && len(pids) == 1 && asleep(pids[0])
+		}); err != nil {
+			return nil, err
+		}
 	}
 	time.Sleep(settle)
 	rows, err := watchIdlers(ins, watch)
@@ -132,7 +139,11 @@ func measureIdle(cs []contender, w workloads, watch time.Duration) ([]IdleRow, e
 func watchIdlers(ins []*idler, watch time.Duration) ([]IdleRow, error) {
 	before := make([]int64, len(ins))
 	for i, in := range ins {
-		var err error
+		// Going to sleep after its start is no wake-up.
+		err := waitFor(in.name+" to fall asleep", func() bool { return asleep(in.pid) })
+		if err != nil {
+			return nil, err
+		}
 		if before[i], err = wakeups(in.pid); err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func (t *target) stop() {
 // stamp reads the next time that the workload writes: a struct timespec.
 func (t *target) stamp() (time.Duration, error) {
 	var b [16]byte
-	if err := t.stamps.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := t.stamps.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return 0, err
 	}
 	if _, err := io.ReadFull(t.stamps, b[:]); err != nil {

@@ -2,12 +2,16 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // The subject of this run is the reference under fdinit's name, for it takes
@@ -21,51 +25,70 @@ func TestReport(t *testing.T) {
 	if _, err := runOnce([]string{w.staticTrue}, prepareSpawn(spawnOptions{pid1: true})); err != nil {
 		t.Skipf("no PID namespace can be made here: %v", err)
 	}
+	name := ownHostname(t)
 	out := t.TempDir()
-	if err := run([]string{"-fdinit", subject, "-runs=3", "-quick", "-only=startup,size", "-out", out}); err != nil {
-		t.Fatal(err)
+	var r Report
+	var x StartupRow
+	// Three runs of the bare command may all have been disturbed, and so have taken longer
+	// than the fastest with an init in front. Of many that is not so.
+	for runs := 3; runs <= 300 && x.Wall.Min <= 0; runs *= 10 {
+		if err := run([]string{"-fdinit", subject, fmt.Sprintf("-runs=%d", runs), "-quick", "-only=startup,size", "-out", out}); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(out, "bench.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = Report{}
+		if err := json.Unmarshal(b, &r); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("make bench BENCHFLAGS='-only=startup,size -quick -runs=%d'", runs); r.Command != want {
+			t.Errorf("the command is %q, want %q", r.Command, want)
+		}
+		i := slices.IndexFunc(r.Startup, func(x StartupRow) bool { return x.Init == subjectName })
+		if i < 0 {
+			t.Fatal("the subject has no row")
+		}
+		x = r.Startup[i]
 	}
-	for _, name := range []string{"README.md", "bench.json", "startup.svg", "faults.svg"} {
-		b, err := os.ReadFile(filepath.Join(out, name))
+	// Whatever the machine's mood, a second program cannot come for nothing.
+	if x.Faults.Median <= 0 || x.Syscalls == nil || *x.Syscalls <= 0 || x.Wall.Min <= 0 {
+		t.Errorf("an init costs nothing: %+v", x)
+	}
+	for _, file := range []string{"README.md", "bench.json", "startup.svg", "faults.svg"} {
+		b, err := os.ReadFile(filepath.Join(out, file))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		host, _ := os.Hostname()
-		for _, private := range []string{subject, out, os.TempDir() + "/"} {
-			if strings.Contains(string(b), private) {
-				t.Errorf("%s tells of %s", name, private)
+		for _, private := range []string{subject, out, os.TempDir() + "/", name} {
+			if private != "" && strings.Contains(string(b), private) {
+				t.Errorf("%s tells of %s", file, private)
 			}
 		}
-		if len(host) > 3 && strings.Contains(string(b), host) {
-			t.Errorf("%s tells the host's name", name)
-		}
-	}
-	b, err := os.ReadFile(filepath.Join(out, "bench.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r Report
-	if err := json.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
-	if r.Command != "make bench BENCHFLAGS='-only=startup,size -quick -runs=3'" {
-		t.Errorf("the command is %q", r.Command)
 	}
 	if !strings.Contains(r.markdown(true), quickly) {
 		t.Error("a quick run does not say that it is one")
 	}
-	i := slices.IndexFunc(r.Startup, func(x StartupRow) bool { return x.Init == subjectName })
-	if i < 0 {
-		t.Fatal("the subject has no row")
-	}
-	// Whatever the machine's mood, a second program cannot come for nothing.
-	if x := r.Startup[i]; x.Faults.Median <= 0 || x.Syscalls == nil || *x.Syscalls <= 0 || x.Wall.Min <= 0 {
-		t.Errorf("an init costs nothing: %+v", x)
-	}
-	if i = slices.IndexFunc(r.FileSize, func(x SizeRow) bool { return x.Init == subjectName }); i < 0 || *r.FileSize[i].ImageBytes <= r.FileSize[i].Bytes {
+	if i := slices.IndexFunc(r.FileSize, func(x SizeRow) bool { return x.Init == subjectName }); i < 0 || *r.FileSize[i].ImageBytes <= r.FileSize[i].Bytes {
 		t.Errorf("an image is no larger than its file: %+v", r.FileSize)
 	}
+}
+
+// ownHostname gives the test's thread a host's name that no report has by chance, as it
+// may have the machine's own. It is empty where that takes a privilege that is not there.
+func ownHostname(t *testing.T) string {
+	t.Helper()
+	const name = "unmistakable-host"
+	runtime.LockOSThread() // for good: the thread ends with the test
+	if unix.Unshare(unix.CLONE_NEWUTS) != nil || unix.Sethostname([]byte(name)) != nil {
+		return ""
+	}
+	if host, err := os.Hostname(); err != nil || host != name {
+		t.Fatalf("the host's name is %q: %v", host, err)
+	}
+	return name
 }
 
 func TestArguments(t *testing.T) {

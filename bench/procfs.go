@@ -105,6 +105,12 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ns), err
 }
 
+// asleep tells whether a process has nothing to do.
+func asleep(pid int) bool {
+	b, err := os.ReadFile(procPath(pid, "stat"))
+	return err == nil && bytes.Contains(b, []byte(") S "))
+}
+
 // comm is the kernel's name of a process.
 func comm(pid int) string {
 	b, err := os.ReadFile(procPath(pid, "comm"))
@@ -114,12 +120,16 @@ func comm(pid int) string {
 	return strings.TrimSpace(string(b))
 }
 
+// patience is how long anything may take on a slow machine that has other things to
+// do. Only what never comes takes so long.
+const patience = 5 * time.Minute
+
 // waitFor polls until cond holds.
 func waitFor(what string, cond func() bool) error {
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !cond() {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("waited 30 s in vain for %s", what)
+			return fmt.Errorf("waited %v in vain for %s", patience, what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

@@ -13,6 +13,10 @@ import (
 )
 
 func main() {
+	// A channel of their own, because ends of children come in any number, and what
+	// does not fit into a channel is lost.
+	children := make(chan os.Signal, 1)
+	signal.Notify(children, syscall.SIGCHLD)
 	signals := make(chan os.Signal, 128)
 	signal.Notify(signals)
 
@@ -25,11 +29,14 @@ func main() {
 		os.Exit(127)
 	}
 
+	go func() {
+		for range children {
+			reap(cmd.Process.Pid)
+		}
+	}()
 	for sig := range signals {
 		switch sig {
-		case syscall.SIGCHLD:
-			reap(cmd.Process.Pid)
-		case syscall.SIGURG: // the runtime sends this one to itself
+		case syscall.SIGCHLD, syscall.SIGURG: // the runtime sends the latter to itself
 		default:
 			_ = syscall.Kill(cmd.Process.Pid, sig.(syscall.Signal))
 		}
