@@ -338,7 +338,7 @@ func (l *lab) core() error {
 		if err := l.run(boot{
 			scenario: "core", kernel: k,
 			plan:   plan.Plan{Scenarios: []string{"boot", "limits", "sweep"}},
-			memory: 4096, bound: 20 * time.Minute,
+			memory: 4096, bound: time.Hour,
 		}); err != nil {
 			return err
 		}
@@ -364,7 +364,7 @@ func (l *lab) bare() error {
 	for _, k := range l.kernels {
 		o := outcome{Scenario: "bare"}
 		for _, c := range cases {
-			r, err := l.boot(boot{scenario: "bare", kernel: k, init: plan.Init, args: c.args, memory: 512, bound: 5 * time.Minute})
+			r, err := l.boot(boot{scenario: "bare", kernel: k, init: plan.Init, args: c.args, memory: 512, bound: 20 * time.Minute})
 			if r == nil {
 				return err
 			}

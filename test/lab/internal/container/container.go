@@ -114,8 +114,9 @@ func Start(spec *Spec, output io.Writer) (*Process, error) {
 			Setsid:     true,
 			Pdeathsig:  unix.SIGKILL,
 		},
-		// A workload's grandchildren may hold the pipe for ever.
-		WaitDelay: 100 * time.Millisecond,
+		// Nobody holds the pipes any more, for all went with process 1. But what is in them
+		// has still to be read, which takes its time on a busy machine.
+		WaitDelay: time.Minute,
 	}
 	if output == nil {
 		p.output = new(bytes.Buffer)

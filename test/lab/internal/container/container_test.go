@@ -1,6 +1,7 @@
 package container
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -17,12 +18,17 @@ func TestMain(m *testing.M) {
 
 func start(t *testing.T, spec Spec, script string) *Process {
 	t.Helper()
+	return startWith(t, spec, script, nil)
+}
+
+func startWith(t *testing.T, spec Spec, script string, output io.Writer) *Process {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("needs root for namespaces")
 	}
 	spec.Argv = []string{"/bin/sh", "-c", script}
 	spec.Env = []string{"PATH=/usr/bin:/bin"}
-	p, err := Start(&spec, nil)
+	p, err := Start(&spec, output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +38,7 @@ func start(t *testing.T, spec Spec, script string) *Process {
 
 func end(t *testing.T, p *Process) string {
 	t.Helper()
-	if _, err := p.Wait(time.Minute); err != nil {
+	if _, err := p.Wait(5 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	return p.Output()
@@ -49,12 +55,21 @@ func TestFirstProcess(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	p := start(t, Spec{
+	// Until it says something the shell may have its libraries open, for all that is known.
+	said := make(writes, 10)
+	p := startWith(t, Spec{
 		Limit:  &Limit{900, 1000},
 		Open:   500,
 		OpenAt: []int{850},
 		Lower:  &Limit{64, 800},
-	}, "read x")
+	}, "echo ready; read x", said)
+	select {
+	case <-said:
+	case <-p.Ended():
+		t.Fatal("the shell has ended")
+	case <-time.After(5 * time.Minute):
+		t.Fatal("no sign of life")
+	}
 	limit, err := LimitOf(p.PID())
 	if err != nil || limit != (Limit{64, 800}) {
 		t.Errorf("limit %v, %v", limit, err)
@@ -68,6 +83,17 @@ func TestConditions(t *testing.T) {
 	}
 	p.Release()
 	end(t, p)
+}
+
+// writes tells that something was written.
+type writes chan bool
+
+func (w writes) Write(b []byte) (int, error) {
+	select {
+	case w <- true:
+	default:
+	}
+	return len(b), nil
 }
 
 func TestNoProc(t *testing.T) {

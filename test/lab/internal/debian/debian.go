@@ -115,6 +115,10 @@ func (s *Suite) apt(program string, args ...string) (string, error) {
 		"-o", "APT::Architecture=amd64",
 		"-o", "APT::Sandbox::User=root",
 		"-o", "Acquire::Languages=none",
+		// A mirror may be out of reach for a moment. If it stays so, that is an error and
+		// not a state with some lists missing.
+		"-o", "Acquire::Retries=5",
+		"-o", "APT::Update::Error-Mode=any",
 		"-o", "Debug::NoLocking=1",
 	}
 	return run(s.path("cache/archives"), program, append(options, args...)...)
@@ -158,7 +162,12 @@ func (s *Suite) Kernel() (image, release string, err error) {
 	if err != nil || len(archives) == 0 {
 		return "", "", fmt.Errorf("%s was not downloaded", name[0])
 	}
-	return image, name[1], unpack(archives[len(archives)-1], root)
+	// Under another name first: a run that was interrupted must not leave half of a kernel.
+	partial := root + ".partial"
+	if err := errors.Join(os.RemoveAll(partial), unpack(archives[len(archives)-1], partial), os.RemoveAll(root)); err != nil {
+		return "", "", err
+	}
+	return image, name[1], os.Rename(partial, root)
 }
 
 // Root returns a tree with the packages and all that they depend on.

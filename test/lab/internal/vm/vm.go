@@ -84,7 +84,8 @@ func Boot(m Machine) (*Result, error) {
 		args = append(args, "-icount", "shift=0,sleep=off")
 	}
 	cmd := exec.CommandContext(ctx, Emulator, args...)
-	cmd.WaitDelay = time.Second
+	// What the machine said has still to be read when it is down.
+	cmd.WaitDelay = time.Minute
 	// It must not outlive a lab that is killed.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var stderr bytes.Buffer
