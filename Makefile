@@ -10,6 +10,11 @@ TESTFLAGS ?=
 LABFLAGS ?=
 BENCHFLAGS ?=
 
+# A bound on hangs only: go test's own 10 minutes are too few for a machine that does much else.
+TIMEOUT := -timeout 40m
+# -count=1: Go's test cache does not see that the binary has changed.
+TEST    := $(GO) test -count=1 $(TIMEOUT)
+
 # The same flags give the same bytes on any machine. GOAMD64=v1 is what the freestanding
 # rule test has checked.
 BUILD := CGO_ENABLED=0 GOOS=linux GOARCH=$(GOARCH) GOAMD64=v1 $(GO) build -trimpath -buildvcs=false \
@@ -34,18 +39,16 @@ test: unit e2e ## run every test that needs only Go and Linux
 
 unit: ## test the packages, and the freestanding rule on the linked binary
 	$(GO) vet ./...
-	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test $(TIMEOUT) $(TESTFLAGS) ./...
 
 e2e: build ## test the binary as a real PID 1
-	cd test/e2e && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 $(TESTFLAGS) ./...
-
-# -count=1: Go's test cache does not see that the binary has changed.
+	cd test/e2e && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(TEST) $(TESTFLAGS) ./...
 
 compat: build ## compare with tini, dumb-init and catatonit (apt: these three)
-	cd test/compat && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./...
+	cd test/compat && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(TEST) $(TESTFLAGS) ./...
 
 engines: build ## run under docker, podman and runc (apt: see test/engines)
-	cd test/engines && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./...
+	cd test/engines && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(TEST) $(TESTFLAGS) ./...
 
 lab: ## run on real kernels with real limits in QEMU (LABFLAGS=-short for the core of it)
 	cd test/lab && $(GO) run . $(LABFLAGS)
@@ -85,16 +88,16 @@ bench-jvm: build ## repeat gcj's test on a JVM (apt: default-jdk-headless strace
 	cd bench && $(GO) run . -only=jvm -fdinit ../bin/fdinit -out ../docs/bench $(BENCHFLAGS)
 
 hostile: build ## run in hostile conditions
-	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 20m $(TESTFLAGS) ./...
+	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(TEST) $(TESTFLAGS) ./...
 
 chaos: build ## twenty minutes of random forks, signals, stops and exits against a model
-	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(GO) test -count=1 -timeout 40m -run Chaos -v . -chaos 20m
+	cd test/hostile && FDINIT_BINARY=$(CURDIR)/bin/fdinit $(TEST) -run Chaos -v . -chaos 20m
 
 bench-tests: ## test the benchmark itself (apt: default-jdk-headless strace)
-	cd bench && $(GO) test -count=1 $(TESTFLAGS) ./...
+	cd bench && $(TEST) $(TESTFLAGS) ./...
 
 lab-tests: ## test the lab itself
-	cd test/lab && $(GO) test -count=1 $(TESTFLAGS) ./...
+	cd test/lab && $(TEST) $(TESTFLAGS) ./...
 
 bench-check: build ## check that the ratios that the README claims still hold
 	cd bench && $(GO) run . -fdinit ../bin/fdinit -check claims.json
