@@ -138,6 +138,8 @@ func TestNoRoomForSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.says(t, "signal 50 ")
+	// The log's writer is up by then: in the end it is waited for two seconds at most.
+	eventually(t, "the log is written", func() bool { return strings.Contains(b.err.String(), "\n") }, b.report)
 	b.tell(t, "exit 9")
 	b.wantStatus(t, 9)
 	if !strings.Contains(b.err.String(), "with status 9") {
