@@ -71,14 +71,6 @@ func Exec(spec *Spec, tell func([]byte)) error {
 			return err
 		}
 	}
-	argv, err := syscall.SlicePtrFromStrings(spec.Argv)
-	if err != nil {
-		return err
-	}
-	env, err := syscall.SlicePtrFromStrings(spec.Env)
-	if err != nil {
-		return err
-	}
 	if len(spec.Refuse) > 0 {
 		if err := refuse(spec.Refuse, spec.Errno); err != nil {
 			return err
@@ -93,12 +85,9 @@ func Exec(spec *Spec, tell func([]byte)) error {
 		}
 		tell(r)
 	}
-	// Not syscall.Exec: that would put back the limit that the Go runtime found.
-	_, _, errno := unix.RawSyscall(unix.SYS_EXECVE,
-		uintptr(unsafe.Pointer(argv[0])), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])))
-	runtime.KeepAlive(argv)
-	runtime.KeepAlive(env)
-	return fmt.Errorf("exec %s: %w", spec.Argv[0], errno)
+	// Not by a raw system call: while it lasts the kernel refuses new threads (EAGAIN), the
+	// runtime may be about to make one, and would take it for the end. This keeps it from that.
+	return fmt.Errorf("exec %s: %w", spec.Argv[0], syscall.Exec(spec.Argv[0], spec.Argv, spec.Env))
 }
 
 // isolate makes the mounts and the network of the container's namespaces usable.
@@ -158,8 +147,9 @@ func setLimit(l *Limit) error {
 	if l == nil {
 		return nil
 	}
-	if _, _, errno := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(l)), 0, 0, 0); errno != 0 {
-		return fmt.Errorf("set the limit on open files to %v: %w", *l, errno)
+	// Not by a raw system call, or the limit that the Go runtime found would be put back at exec.
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: l.Soft, Max: l.Hard}); err != nil {
+		return fmt.Errorf("set the limit on open files to %v: %w", *l, err)
 	}
 	return nil
 }
