@@ -170,12 +170,13 @@ func (s scenario) run(t *testing.T, refused string, refuse []refusal) {
 	text := b.err.String()
 	// The event log's process is an ordinary Go program, which cannot live without these.
 	// Its end is not the init's.
-	mayCrash := s.name == "logs" && slices.Contains([]string{"rt_sigaction", "exit_group", "fcntl"}, refused)
+	mayCrash := s.name == "logs" && slices.Contains([]string{"rt_sigaction", "fcntl"}, refused)
 	if !mayCrash && (strings.Contains(text, "runtime stack:") || strings.Contains(text, "goroutine ")) {
 		t.Errorf("the Go runtime crashed\n%s", b.report())
 	}
-	// Waiting takes next to nothing; a loop would have taken all there is.
-	if used := b.cmd.ProcessState.UserTime() + b.cmd.ProcessState.SystemTime(); used > 10*time.Second {
+	// Waiting takes next to nothing; a loop would have taken all there is. The copy that
+	// finds words is given ten seconds, shared with the tests beside this one.
+	if used := b.cmd.ProcessState.UserTime() + b.cmd.ProcessState.SystemTime(); used > 2*time.Second {
 		t.Errorf("fdinit used %v of processor time", used)
 	}
 	switch {
