@@ -45,16 +45,6 @@ var (
 	catatonit = &persona{"catatonit", "catatonit", "catatonit", "tini version 0.1.7_catatonit", []string{"-V"}}
 )
 
-// is tells whether a path is that of the peer or its twin.
-func (p *persona) is(path string) bool {
-	for _, name := range []string{p.peer, p.twin} {
-		if at, err := exec.LookPath(name); err == nil && at == path {
-			return true
-		}
-	}
-	return false
-}
-
 type terminal int
 
 const (
@@ -340,7 +330,7 @@ func TestRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			theirs, err := execute(r, peer)
+			theirs, err := execute(r, peer, true)
 			if err != nil {
 				t.Fatalf("%s: %v", r.as.peer, err)
 			}
@@ -352,7 +342,7 @@ func TestRows(t *testing.T) {
 			if r.own != nil {
 				mine.steps = r.own
 			}
-			ours, err := execute(mine, exe)
+			ours, err := execute(mine, exe, false)
 			if err != nil {
 				t.Fatalf("fdinit as %s: %v", r.argv0, err)
 			}
@@ -448,11 +438,11 @@ func TestHarness(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, err := execute(r, a)
+			first, err := execute(r, a, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			second, err := execute(r, b)
+			second, err := execute(r, b, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,9 +75,9 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// execute runs one row with one program in the init's place.
-func execute(r row, exe string) (obs, error) {
-	run := &running{row: r, peer: r.as.is(exe), o: obs{}, roles: map[int]string{}, killed: map[string]int{}, links: map[string]string{}, ended: make(chan struct{})}
+// execute runs one row with one program in the init's place: a peer, or fdinit.
+func execute(r row, exe string, peer bool) (obs, error) {
+	run := &running{row: r, peer: peer, o: obs{}, roles: map[int]string{}, killed: map[string]int{}, links: map[string]string{}, ended: make(chan struct{})}
 	s := r.in
 	s.Path = exe
 	s.Argv = r.argv()
@@ -268,10 +268,11 @@ func execute(r row, exe string) (obs, error) {
 	}
 	if r.child && !r.quiet {
 		// What is left has its last signals, but may not have acted on them yet.
-		if err := run.wait("what is left is still", func() bool { _, ok := run.still(); return ok }); err != nil {
+		var all []process
+		if err := run.wait("what is left is still", func() (ok bool) { all, ok = run.still(); return ok }); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, run.story())
 		}
-		run.o["left"] = run.left()
+		run.o["left"] = run.left(all)
 		if p, ok := readProcess(run.top); ok && r.term == sharedTerm {
 			run.o["left.foreground"] = run.role(p.fg)
 		}
@@ -342,10 +343,10 @@ func (run *running) role(pid int) string {
 // actors are the names a workload's processes go by: links to sleep.
 var actors = []string{"main", "kid", "daemon"}
 
-// left says what is still there after the init.
-func (run *running) left() string {
+// left says what of all processes is there although the init is not.
+func (run *running) left(all []process) string {
 	var out []string
-	for _, p := range descendants(run.top) {
+	for _, p := range all {
 		if p.pid == run.init || p.state == 'Z' {
 			continue
 		}
@@ -394,26 +395,25 @@ func (run *running) wait(what string, cond func() bool) error {
 // signal wakes its receiver before kill(2) returns, so none was on its way, and nothing will happen until somebody
 // outside does something.
 func (run *running) still() ([]process, bool) {
-	var before []process
-	for again := false; ; again = true {
-		now := descendants(run.top)
-		if run.init == run.top {
-			if p, ok := readProcess(run.top); ok {
-				now = append(now, p)
-			}
-		}
-		for _, p := range now {
-			if isStage(p) || !p.rests() {
-				return nil, false
-			}
-		}
-		if again {
-			return now, slices.EqualFunc(before, now, func(a, b process) bool {
-				return a.pid == b.pid && a.state == b.state && a.switches == b.switches
-			})
-		}
-		before = now
+	before, ok := run.allRest()
+	if !ok {
+		return nil, false
 	}
+	now, ok := run.allRest()
+	return now, ok && slices.EqualFunc(before, now, func(a, b process) bool {
+		return a.pid == b.pid && a.state == b.state && a.switches == b.switches
+	})
+}
+
+// allRest looks once at each process, and tells whether it was at rest.
+func (run *running) allRest() ([]process, bool) {
+	all := descendants(run.top)
+	if run.init == run.top {
+		if p, ok := readProcess(run.top); ok {
+			all = append(all, p)
+		}
+	}
+	return all, !slices.ContainsFunc(all, func(p process) bool { return isStage(p) || !p.rests() })
 }
 
 // settled waits until nothing moves, and returns what is there.
@@ -460,15 +460,18 @@ func ready(n int) step {
 			}
 			all, ok := run.still()
 			m, there := find(all, run.main)
-			count := 0
-			for _, p := range all {
-				if slices.Contains(actors, p.comm) && p.state == 'S' {
-					count++
-				}
-			}
-			return ok && there && m.state == 'S' && count >= n
+			return ok && there && m.state == 'S' && actorsAsleep(all) >= n
 		})
 	}
+}
+
+func actorsAsleep(all []process) (n int) {
+	for _, p := range all {
+		if slices.Contains(actors, p.comm) && p.state == 'S' {
+			n++
+		}
+	}
+	return n
 }
 
 // isStage tells a stage that has not been replaced yet: the kernel knows it by its link or by the test binary's name.
@@ -874,16 +877,11 @@ func parentDies(told int) step {
 			return err
 		}
 		<-run.ended
-		deadline := time.Now().Add(patience)
-		for time.Now().Before(deadline) {
-			for _, p := range descendants(run.top) {
-				if p.comm == "main" && p.pending&(1<<(told-1)) != 0 {
-					return nil
-				}
-			}
-			time.Sleep(time.Millisecond)
-		}
-		return fmt.Errorf("signal %d did not arrive after the parent's death", told)
+		return run.wait(fmt.Sprintf("the parent's death is told by signal %d", told), func() bool {
+			return slices.ContainsFunc(descendants(run.top), func(p process) bool {
+				return p.comm == "main" && p.pending&(1<<(told-1)) != 0
+			})
+		})
 	}
 }
 
@@ -891,14 +889,9 @@ func parentDies(told int) step {
 func actorsReady(n int) step {
 	return func(run *running) error {
 		return run.until("the actors are there", func() bool {
-			count, busy := 0, false
-			for _, p := range descendants(run.top) {
-				if slices.Contains(actors, p.comm) && p.state == 'S' {
-					count++
-				}
-				busy = busy || isStage(p) && p.pid != run.top
-			}
-			return count >= n && !busy
+			all := descendants(run.top)
+			busy := slices.ContainsFunc(all, func(p process) bool { return isStage(p) && p.pid != run.top })
+			return actorsAsleep(all) >= n && !busy
 		})
 	}
 }

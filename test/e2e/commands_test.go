@@ -470,11 +470,10 @@ func atRest(pid int) error {
 	if err != nil {
 		return err
 	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err == nil && (p.state != 'S' || len(line) == 0) {
-		err = fmt.Errorf("it is in state %c, with the arguments %q", p.state, line)
+	if line := commandLine(pid); p.state != 'S' || line == "" {
+		return fmt.Errorf("it is in state %c, as %q", p.state, line)
 	}
-	return err
+	return nil
 }
 
 // cmdState prints what a program inherits and cannot have changed itself, if it is

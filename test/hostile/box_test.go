@@ -241,9 +241,9 @@ func (b *box) workload(t testing.TB) int {
 	return found
 }
 
-// state is the letter that /proc has for process 1.
-func (b *box) state() byte {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid()))
+// stateOf is the letter that /proc has for a process, 0 if there is none.
+func stateOf(pid int) byte {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if i := bytes.LastIndex(text, []byte(") ")); i >= 0 {
 		return text[i+2]
 	}

@@ -84,15 +84,9 @@ var halts = []halt{
 	}},
 }
 
-// zombie tells whether a process has ended but is not reaped.
-func zombie(pid int) bool {
-	text, err := os.ReadFile("/proc/" + decimal(pid) + "/stat")
-	return err == nil && strings.Contains(string(text), ") Z ")
-}
-
 func (b *box) until(t testing.TB, states ...byte) {
 	t.Helper()
-	eventually(t, "process 1 is in state "+string(states), func() bool { return slices.Contains(states, b.state()) }, b.report)
+	eventually(t, "process 1 is in state "+string(states), func() bool { return slices.Contains(states, stateOf(b.pid())) }, b.report)
 }
 
 // TestHaltedInit keeps process 1 from running in every way there is, while signals and
@@ -118,7 +112,7 @@ func TestHaltedInit(t *testing.T) {
 			}
 			resume := h.during(t, b)
 			b.tell(t, "exit 11")
-			eventually(t, "the workload is a zombie", func() bool { return zombie(workload) }, b.report)
+			eventually(t, "the workload is a zombie", func() bool { return stateOf(workload) == 'Z' }, b.report)
 			time.Sleep(10 * time.Millisecond)
 			if b.ended() {
 				t.Fatal("process 1 was halted, but it ended")

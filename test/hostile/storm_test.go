@@ -118,7 +118,7 @@ func TestSignalsWithoutAPause(t *testing.T) {
 	b.signal(t, unix.SIGUSR2)
 	// However long the workload waits for a processor, the hammering goes on until it has
 	// ended, and then for a thousand times the system calls that it takes to notice that.
-	eventually(t, "the workload's end", func() bool { return zombie(workload) || b.ended() }, b.report)
+	eventually(t, "the workload's end", func() bool { return stateOf(workload) == 'Z' || b.ended() }, b.report)
 	release()
 	if !strings.Contains(out.String(), "ended") {
 		t.Fatalf("process 1 has not noticed the workload's end\n%s", b.report())
